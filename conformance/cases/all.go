@@ -9,7 +9,9 @@ import (
 // All returns all cases in the order of the chapters.
 func All() []*conformance.Case {
 	var all []*conformance.Case
-	for _, chapter := range [][]conformance.Case{psn, requesterAck, requesterNak, requesterRead, cmConnect, cmEnd, cmRefuse} {
+	for _, chapter := range [][]conformance.Case{icrc, psn, responderAdmit, responderAck, responderRead, responderDuplicate,
+		responderOrder, responderLength, responderAccess, responderFlush, rnr, atomic, requesterAck, requesterNak,
+		requesterRead, cmConnect, cmEnd, cmRefuse} {
 		for i := range chapter {
 			all = append(all, &chapter[i])
 		}

@@ -25,9 +25,6 @@ func (*link) MTU() int            { return linkMTU }
 // Close does nothing: the world closes its links.
 func (*link) Close() error { return nil }
 
-// Second returns a link at another address.
-func (l *link) Second() wire.Link { return &link{w: l.w, local: testerAddr2} }
-
 func (l *link) Send(dst netip.Addr, p *wire.Packet) ([]byte, error) {
 	id := uint16(l.id.Add(1))
 	ip, data := p.Encode(l.local, dst, id)
