@@ -246,8 +246,40 @@ var cmMutants = []Mutant{
 		}),
 	},
 	{
-		Name: "cm-rep-fields", Breaks: "A REP has responder resources beyond the initiator depth of the REQ.",
-		hooks: madOut(cmsg.REP, set(cmsg.REPResources, 200)),
+		Name: "cm-rep-depth", Breaks: "A REP has an initiator depth beyond the responder resources of the REQ.",
+		hooks: madOut(cmsg.REP, set(cmsg.REPDepth, 200)),
+	},
+	{
+		Name: "cm-rej-alternate", Breaks: "A REQ with an alternate path is rejected with reason 13.",
+		hooks: madIn(cmsg.REQ, func(w *world, f *frame, m *cmsg.MAD) {
+			if m.Get(cmsg.REQAltLocalLID) != 0 {
+				w.sendMAD(f, m, cmsg.REJ, func(r *cmsg.MAD) { r.Set(cmsg.REJReason, 13) })
+				f.drop()
+			}
+		}),
+	},
+	{
+		Name: "cm-drops-rep", Breaks: "A REP for a request that was not made is dropped.",
+		Shows: "it is dropped", hooks: madIn(cmsg.REP, dropMAD),
+	},
+	{
+		Name: "cm-any-mtu", Breaks: "A REQ with a path MTU that does not exist is accepted.",
+		hooks: madIn(cmsg.REQ, func(_ *world, _ *frame, m *cmsg.MAD) {
+			if m.Get(cmsg.REQMTU) == 0 {
+				m.Set(cmsg.REQMTU, 3)
+			}
+		}),
+	},
+	{
+		Name: "cm-any-service", Breaks: "A REQ for the transport service RD is accepted.",
+		hooks: madIn(cmsg.REQ, set(cmsg.REQTransport, 0)),
+	},
+	{
+		Name: "cm-lap", Breaks: "A LAP is answered with a REJ.",
+		Shows: "it is answered with REJ",
+		hooks: madIn(cmsg.LAP, func(w *world, f *frame, m *cmsg.MAD) {
+			w.sendMAD(f, m, cmsg.REJ, func(r *cmsg.MAD) { r.Set(cmsg.REJReason, 6) })
+		}),
 	},
 	{
 		Name: "cm-no-sidr", Breaks: "A SIDR_REQ is not answered.",

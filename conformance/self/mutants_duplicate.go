@@ -23,6 +23,7 @@ var duplicateMutants = []Mutant{
 	},
 	{
 		Name: "silent-duplicate", Breaks: "A duplicate SEND or WRITE is not acknowledged.",
+		Shows: "no reply, as hfi1",
 		hooks: dropIn(duplicateOf(bth.OpSend, bth.OpWrite)),
 	},
 	{

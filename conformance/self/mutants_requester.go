@@ -172,6 +172,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "ignores-fatal-nak", Breaks: "A fatal NAK is ignored.",
+		Shows: "the NAK is ignored",
 		hooks: requester(nil, func(_ *world, _ *history, f *frame) {
 			if f.nak() && !f.seqNAK() {
 				f.drop()

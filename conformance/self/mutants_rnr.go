@@ -25,15 +25,7 @@ var rnrMutants = []Mutant{
 		hooks: changeOut((*frame).rnr, func(f *frame) { f.AETH.MSN = (f.AETH.MSN + 1) & 0xffffff }),
 	},
 	{
-		Name: "rnr-timer", Breaks: "The timer of an RNR NAK differs from one NAK to the next.",
-		hooks: func(*world) hooks {
-			n := uint8(0)
-			return hooks{out: func(f *frame) {
-				if f.rnr() {
-					n++
-					f.AETH.Syndrome = bth.RNR(n)
-				}
-			}}
-		},
+		Name: "rnr-timer", Breaks: "The timer of an RNR NAK is not that of the queue pair.",
+		Shows: "timer 5:", hooks: changeOut((*frame).rnr, answer(bth.RNR(5))),
 	},
 }
