@@ -10,7 +10,7 @@ import (
 func All() []*conformance.Case {
 	var all []*conformance.Case
 	for _, chapter := range [][]conformance.Case{icrc, psn, responderAdmit, responderAck, responderRead, responderDuplicate,
-		responderOrder, responderLength, responderAccess, responderFlush, rnr, atomic, requesterAck, requesterNak,
+		responderOrder, responderLength, responderAccess, responderFlush, receiverNotReady, atomic, requesterAck, requesterNak,
 		requesterRead, cmConnect, cmEnd, cmRefuse} {
 		for i := range chapter {
 			all = append(all, &chapter[i])

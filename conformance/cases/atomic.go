@@ -119,7 +119,7 @@ var atomic = []conformance.Case{
 		Source: "IBA 9.4.5; Linux rxe_resp.c, MISALIGNED_ATOMIC",
 		Run: func(t *conformance.T) {
 			for _, off := range []uint64{4, 1} {
-				refused(bth.NakInvalidRequest, "an atomic that is not aligned",
+				refuses(bth.NakInvalidRequest, "an atomic that is not aligned",
 					one(func(c *conformance.Conn) *wire.Packet { return c.FetchAdd(off, 1) }))(t)
 			}
 		},
@@ -128,7 +128,7 @@ var atomic = []conformance.Case{
 		ID: "atomic/9", Level: conformance.Shall, Program: conformance.AtomicServer,
 		Rule:   "An atomic with an unknown R_Key is refused with NAK remote access error.",
 		Source: "IBA 9.7.4.1.5; Linux rxe_resp.c, check_rkey",
-		Run: refused(bth.NakRemoteAccess, "an unknown R_Key", one(func(c *conformance.Conn) *wire.Packet {
+		Run: refuses(bth.NakRemoteAccess, "an unknown R_Key", one(func(c *conformance.Conn) *wire.Packet {
 			p := c.FetchAdd(0, 1)
 			p.AtomicETH.RKey ^= 0x5a5a5a00
 			return p
@@ -140,7 +140,7 @@ var atomic = []conformance.Case{
 		Source: "IBA 9.7.4.1.5; Linux rxe_mr.c, mr_check_range",
 		Run: func(t *conformance.T) {
 			for _, off := range []uint64{1 << 30, 1 << 62} { // the region of ib_atomic_bw is smaller than 1 GiB
-				refused(bth.NakRemoteAccess, "an atomic outside the region",
+				refuses(bth.NakRemoteAccess, "an atomic outside the region",
 					one(func(c *conformance.Conn) *wire.Packet { return c.CmpSwap(off, 0, 0) }))(t)
 			}
 		},
@@ -149,7 +149,7 @@ var atomic = []conformance.Case{
 		ID: "atomic/11", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "An atomic at a queue pair without the right is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.4; Linux rxe_resp.c, check_qp_attr_access",
-		Run: refusedOr(bth.NakInvalidRequest, bth.NakRemoteAccess, "an atomic without the right", whyRights,
+		Run: refusesWith(bth.NakInvalidRequest, bth.NakRemoteAccess, "an atomic without the right", whyRights,
 			one(func(c *conformance.Conn) *wire.Packet { return c.FetchAdd(0, 1) })),
 	},
 	{

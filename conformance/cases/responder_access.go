@@ -16,25 +16,25 @@ var responderAccess = []conformance.Case{
 		ID: "responder/75", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A WRITE with an unknown R_Key is refused with NAK remote access error.",
 		Source: "IBA 9.7.4.1.5; Linux rxe_resp.c, check_rkey",
-		Run:    refused(bth.NakRemoteAccess, "an unknown R_Key", write(8, func(h *bth.RETH) { h.RKey ^= 0x5a5a5a00 })),
+		Run:    refuses(bth.NakRemoteAccess, "an unknown R_Key", write(8, func(h *bth.RETH) { h.RKey ^= 0x5a5a5a00 })),
 	},
 	{
 		ID: "responder/76", Level: conformance.Shall, Program: conformance.ReadServer,
 		Rule:   "A READ with an unknown R_Key is refused with NAK remote access error and gets no data.",
 		Source: "IBA 9.7.4.1.5; Linux rxe_resp.c, check_rkey",
-		Run:    refused(bth.NakRemoteAccess, "an unknown R_Key", read(8, func(h *bth.RETH) { h.RKey ^= 0x5a5a5a00 })),
+		Run:    refuses(bth.NakRemoteAccess, "an unknown R_Key", read(8, func(h *bth.RETH) { h.RKey ^= 0x5a5a5a00 })),
 	},
 	{
 		ID: "responder/77", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A WRITE with the index of an R_Key and another key part, the lower 8 bits, is refused.",
 		Source: "IBA 9.7.4.1.5, 10.6.3.3; Linux rxe_mr.c, lookup_mr",
-		Run:    refused(bth.NakRemoteAccess, "an R_Key with another key part", write(8, func(h *bth.RETH) { h.RKey ^= 0xff })),
+		Run:    refuses(bth.NakRemoteAccess, "an R_Key with another key part", write(8, func(h *bth.RETH) { h.RKey ^= 0xff })),
 	},
 	{
 		ID: "responder/78", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A WRITE that ends one byte behind the region is refused with NAK remote access error.",
 		Source: "IBA 9.7.4.1.5; Linux rxe_mr.c, mr_check_range",
-		Run: refused(bth.NakRemoteAccess, "a WRITE past the end", one(func(c *conformance.Conn) *wire.Packet {
+		Run: refuses(bth.NakRemoteAccess, "a WRITE past the end", one(func(c *conformance.Conn) *wire.Packet {
 			return c.Write(c.Target.Length-7, pattern(8, 1))
 		})),
 	},
@@ -42,7 +42,7 @@ var responderAccess = []conformance.Case{
 		ID: "responder/79", Level: conformance.Shall, Program: conformance.ReadServer,
 		Rule:   "A READ that ends one byte behind the region is refused with NAK remote access error.",
 		Source: "IBA 9.7.4.1.5; Linux rxe_mr.c, mr_check_range",
-		Run: refused(bth.NakRemoteAccess, "a READ past the end", one(func(c *conformance.Conn) *wire.Packet {
+		Run: refuses(bth.NakRemoteAccess, "a READ past the end", one(func(c *conformance.Conn) *wire.Packet {
 			return c.Read(1, uint32(c.Target.Length))
 		})),
 	},
@@ -58,22 +58,22 @@ var responderAccess = []conformance.Case{
 		ID: "responder/81", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A WRITE whose range wraps at 2^64 is refused with NAK remote access error.",
 		Source: "IBA 9.7.4.1.5; Linux rxe_mr.c, mr_check_range",
-		Run:    refused(bth.NakRemoteAccess, "a WRITE that wraps", write(16, func(h *bth.RETH) { h.VA = 1<<64 - 8 })),
+		Run:    refuses(bth.NakRemoteAccess, "a WRITE that wraps", write(16, func(h *bth.RETH) { h.VA = 1<<64 - 8 })),
 	},
 	{
 		ID: "responder/82", Level: conformance.Shall, Program: conformance.ReadServer,
 		Rule:   "A READ whose range wraps at 2^64, or ends there, is refused with NAK remote access error.",
 		Source: "IBA 9.7.4.1.5; Linux rxe_mr.c, mr_check_range",
 		Run: func(t *conformance.T) {
-			refused(bth.NakRemoteAccess, "a READ that wraps", read(16, func(h *bth.RETH) { h.VA = 1<<64 - 8 }))(t)
-			refused(bth.NakRemoteAccess, "a READ that ends at 2^64", read(8, func(h *bth.RETH) { h.VA = 1<<64 - 8 }))(t)
+			refuses(bth.NakRemoteAccess, "a READ that wraps", read(16, func(h *bth.RETH) { h.VA = 1<<64 - 8 }))(t)
+			refuses(bth.NakRemoteAccess, "a READ that ends at 2^64", read(8, func(h *bth.RETH) { h.VA = 1<<64 - 8 }))(t)
 		},
 	},
 	{
 		ID: "responder/83", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A WRITE of several packets is checked with its FIRST: its whole range must be in the region.",
 		Source: "IBA 9.7.4.1.5; Linux rxe_resp.c, check_rkey",
-		Run: refused(bth.NakRemoteAccess, "FIRST of a WRITE that ends behind the region",
+		Run: refuses(bth.NakRemoteAccess, "FIRST of a WRITE that ends behind the region",
 			one(func(c *conformance.Conn) *wire.Packet {
 				return c.WriteParts(c.Target.Length-uint64(2*c.MTU()), pattern(2*c.MTU()+4, 1))[0]
 			})),
@@ -82,19 +82,19 @@ var responderAccess = []conformance.Case{
 		ID: "responder/84", Level: conformance.Shall, Program: conformance.SendServer,
 		Rule:   "A WRITE to a region without the right to write is refused with NAK remote access error.",
 		Source: "IBA 9.7.4.1.5; Linux rxe_mr.c, lookup_mr",
-		Run:    refusedOr(bth.NakRemoteAccess, bth.NakInvalidRequest, "a WRITE without the right", whyRights, write(8, nil)),
+		Run:    refusesWith(bth.NakRemoteAccess, bth.NakInvalidRequest, "a WRITE without the right", whyRights, write(8, nil)),
 	},
 	{
 		ID: "responder/85", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A READ at a queue pair without the right is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.4; Linux rxe_resp.c, check_qp_attr_access",
-		Run:    refusedOr(bth.NakInvalidRequest, bth.NakRemoteAccess, "a READ without the right", whyRights, read(8, nil)),
+		Run:    refusesWith(bth.NakInvalidRequest, bth.NakRemoteAccess, "a READ without the right", whyRights, read(8, nil)),
 	},
 	{
 		ID: "responder/86", Level: conformance.Shall, Program: conformance.ReadServer,
 		Rule:   "A WRITE at a queue pair without the right is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.4; Linux rxe_resp.c, check_qp_attr_access",
-		Run:    refusedOr(bth.NakInvalidRequest, bth.NakRemoteAccess, "a WRITE without the right", whyRights, write(8, nil)),
+		Run:    refusesWith(bth.NakInvalidRequest, bth.NakRemoteAccess, "a WRITE without the right", whyRights, write(8, nil)),
 	},
 	{
 		ID: "responder/87", Level: conformance.Shall, Program: conformance.Pingpong,
@@ -102,7 +102,7 @@ var responderAccess = []conformance.Case{
 		Source: "IBA 9.7.4.1.4; Linux rxe_resp.c, check_qp_attr_access",
 		Run: func(t *conformance.T) {
 			for _, n := range []int{8, 0} {
-				refusedOr(bth.NakInvalidRequest, bth.NakRemoteAccess, "a WRITE without the right", whyRights, write(n, nil))(t)
+				refusesWith(bth.NakInvalidRequest, bth.NakRemoteAccess, "a WRITE without the right", whyRights, write(n, nil))(t)
 			}
 		},
 	},

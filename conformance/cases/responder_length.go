@@ -12,49 +12,49 @@ var responderLength = []conformance.Case{
 		ID: "responder/56", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "FIRST with less than the path MTU is refused with NAK invalid request.",
 		Source: "IBA C9-92; Linux rxe_resp.c, rxe_resp_check_length",
-		Run:    refused(bth.NakInvalidRequest, "a short FIRST", partOf(0, func(c *conformance.Conn) int { return c.MTU() - 4 })),
+		Run:    refuses(bth.NakInvalidRequest, "a short FIRST", cutWrite(0, func(c *conformance.Conn) int { return c.MTU() - 4 })),
 	},
 	{
 		ID: "responder/57", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "FIRST with more than the path MTU is refused with NAK invalid request.",
 		Source: "IBA C9-92; Linux rxe_resp.c, rxe_resp_check_length",
-		Run:    refused(bth.NakInvalidRequest, "a long FIRST", partOf(0, func(c *conformance.Conn) int { return c.MTU() + 4 })),
+		Run:    refuses(bth.NakInvalidRequest, "a long FIRST", cutWrite(0, func(c *conformance.Conn) int { return c.MTU() + 4 })),
 	},
 	{
 		ID: "responder/58", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "FIRST with a pad is refused with NAK invalid request: its length is not the path MTU.",
 		Source: "IBA C9-92; Linux rxe_resp.c, rxe_resp_check_length",
-		Run:    refused(bth.NakInvalidRequest, "FIRST with a pad", partOf(0, func(c *conformance.Conn) int { return c.MTU() - 1 })),
+		Run:    refuses(bth.NakInvalidRequest, "FIRST with a pad", cutWrite(0, func(c *conformance.Conn) int { return c.MTU() - 1 })),
 	},
 	{
 		ID: "responder/59", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "MIDDLE with less than the path MTU is refused with NAK invalid request; its MSN counts no message.",
 		Source: "IBA C9-92; Linux rxe_resp.c, rxe_resp_check_length",
-		Run:    refused(bth.NakInvalidRequest, "a short MIDDLE", partOf(1, func(c *conformance.Conn) int { return c.MTU() / 2 })),
+		Run:    refuses(bth.NakInvalidRequest, "a short MIDDLE", cutWrite(1, func(c *conformance.Conn) int { return c.MTU() / 2 })),
 	},
 	{
 		ID: "responder/60", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "MIDDLE with more than the path MTU is refused with NAK invalid request.",
 		Source: "IBA C9-92; Linux rxe_resp.c, rxe_resp_check_length",
-		Run:    refused(bth.NakInvalidRequest, "a long MIDDLE", partOf(1, func(c *conformance.Conn) int { return c.MTU() + 8 })),
+		Run:    refuses(bth.NakInvalidRequest, "a long MIDDLE", cutWrite(1, func(c *conformance.Conn) int { return c.MTU() + 8 })),
 	},
 	{
 		ID: "responder/61", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "LAST without data is refused with NAK invalid request.",
 		Source: "IBA C9-92; Linux rxe_resp.c, rxe_resp_check_length",
-		Run:    refused(bth.NakInvalidRequest, "LAST without data", partOf(2, func(*conformance.Conn) int { return 0 })),
+		Run:    refuses(bth.NakInvalidRequest, "LAST without data", cutWrite(2, func(*conformance.Conn) int { return 0 })),
 	},
 	{
 		ID: "responder/62", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "LAST with more than the path MTU is refused with NAK invalid request.",
 		Source: "IBA C9-92; Linux rxe_resp.c, rxe_resp_check_length",
-		Run:    refused(bth.NakInvalidRequest, "a long LAST", partOf(2, func(c *conformance.Conn) int { return c.MTU() + 4 })),
+		Run:    refuses(bth.NakInvalidRequest, "a long LAST", cutWrite(2, func(c *conformance.Conn) int { return c.MTU() + 4 })),
 	},
 	{
 		ID: "responder/63", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "WRITE ONLY with more than the path MTU is refused with NAK invalid request.",
 		Source: "IBA C9-92; Linux rxe_resp.c, rxe_resp_check_length",
-		Run: refused(bth.NakInvalidRequest, "a long ONLY", one(func(c *conformance.Conn) *wire.Packet {
+		Run: refuses(bth.NakInvalidRequest, "a long ONLY", one(func(c *conformance.Conn) *wire.Packet {
 			return c.Write(0, pattern(c.MTU()+4, 1))
 		})),
 	},
@@ -62,7 +62,7 @@ var responderLength = []conformance.Case{
 		ID: "responder/64", Level: conformance.Shall, Program: conformance.SendServer,
 		Rule:   "SEND ONLY with more than the path MTU is refused with NAK invalid request.",
 		Source: "IBA C9-92; Linux rxe_resp.c, rxe_resp_check_length",
-		Run: refused(bth.NakInvalidRequest, "a long ONLY", one(func(c *conformance.Conn) *wire.Packet {
+		Run: refuses(bth.NakInvalidRequest, "a long ONLY", one(func(c *conformance.Conn) *wire.Packet {
 			return c.Message(pattern(c.MTU()+4, 1))
 		})),
 	},
@@ -70,38 +70,38 @@ var responderLength = []conformance.Case{
 		ID: "responder/65", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "WRITE ONLY with more data than its DMA length is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.6; Linux rxe_resp.c, check_rkey",
-		Run:    refused(bth.NakInvalidRequest, "more data than the DMA length", withDMALen(16, 8)),
+		Run:    refuses(bth.NakInvalidRequest, "more data than the DMA length", withDMALen(16, 8)),
 	},
 	{
 		ID: "responder/66", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "WRITE ONLY with less data than its DMA length is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.6; Linux rxe_resp.c, check_rkey",
-		Run:    refused(bth.NakInvalidRequest, "less data than the DMA length", withDMALen(8, 16)),
+		Run:    refuses(bth.NakInvalidRequest, "less data than the DMA length", withDMALen(8, 16)),
 	},
 	{
 		ID: "responder/67", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A LAST that makes a WRITE longer than its DMA length is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.6; Linux rxe_resp.c, check_rkey",
-		Run:    refused(bth.NakInvalidRequest, "LAST beyond the DMA length", parts(0, -4)),
+		Run:    refuses(bth.NakInvalidRequest, "LAST beyond the DMA length", parts(0, -4)),
 	},
 	{
 		ID: "responder/68", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A LAST that leaves a WRITE shorter than its DMA length is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.6; Linux rxe_resp.c, check_rkey",
-		Run:    refused(bth.NakInvalidRequest, "LAST short of the DMA length", parts(0, 4)),
+		Run:    refuses(bth.NakInvalidRequest, "LAST short of the DMA length", parts(0, 4)),
 	},
 	{
 		ID: "responder/69", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A WRITE of more than 2^31 bytes is refused with NAK invalid request.",
 		Source: "IBA C9-94; Linux rxe_resp.c, rxe_resp_check_length",
-		Run: refusedOr(bth.NakInvalidRequest, bth.NakRemoteAccess, "a WRITE of 2^31+1 bytes",
+		Run: refusesWith(bth.NakInvalidRequest, bth.NakRemoteAccess, "a WRITE of 2^31+1 bytes",
 			"the length exceeds the region too", parts(1<<31+1, 0)),
 	},
 	{
 		ID: "responder/70", Level: conformance.Shall, Program: conformance.ReadServer,
 		Rule:   "A READ of more than 2^31 bytes is refused with NAK invalid request.",
 		Source: "IBA C9-94; Linux rxe_resp.c, rxe_resp_check_length",
-		Run: refusedOr(bth.NakInvalidRequest, bth.NakRemoteAccess, "a READ of 2^31+1 bytes",
+		Run: refusesWith(bth.NakInvalidRequest, bth.NakRemoteAccess, "a READ of 2^31+1 bytes",
 			"the length exceeds the region too",
 			one(func(c *conformance.Conn) *wire.Packet { return c.Read(0, 1<<31+1) })),
 	},
@@ -109,7 +109,7 @@ var responderLength = []conformance.Case{
 		ID: "responder/71", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "WRITE ONLY whose pad count is wrong is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.6; Linux rxe_resp.c, check_rkey",
-		Run: refused(bth.NakInvalidRequest, "a wrong pad count", one(func(c *conformance.Conn) *wire.Packet {
+		Run: refuses(bth.NakInvalidRequest, "a wrong pad count", one(func(c *conformance.Conn) *wire.Packet {
 			p := c.Write(0, pattern(8, 1))
 			p.Edit = setPad(1)
 			return p
@@ -130,7 +130,7 @@ var responderLength = []conformance.Case{
 		ID: "responder/73", Level: conformance.Shall, Program: conformance.SendServer,
 		Rule:   "A SEND longer than its receive is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.6, 9.7.5.2; Linux rxe_resp.c, send_data_in",
-		Run: refused(bth.NakInvalidRequest, "a SEND that is too long", func(c *conformance.Conn) []*wire.Packet {
+		Run: refuses(bth.NakInvalidRequest, "a SEND that is too long", func(c *conformance.Conn) []*wire.Packet {
 			return c.MessageParts(pattern(c.Target.ReceiveLen+1, 1))
 		}),
 	},
@@ -152,9 +152,9 @@ var responderLength = []conformance.Case{
 	},
 }
 
-// partOf returns the packets of a WRITE of three packets up to packet last, which has as many bytes
+// cutWrite returns the packets of a WRITE of three packets up to packet last, which has as many bytes
 // as length returns.
-func partOf(last int, length func(c *conformance.Conn) int) packets {
+func cutWrite(last int, length func(c *conformance.Conn) int) packets {
 	return func(c *conformance.Conn) []*wire.Packet {
 		all := c.WriteParts(0, pattern(3*c.MTU(), 1))[:last+1]
 		all[last].Payload = pattern(length(c), 2)

@@ -12,45 +12,45 @@ var responderOrder = []conformance.Case{
 		ID: "responder/44", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "WRITE MIDDLE without FIRST is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.3; Linux rxe_resp.c, check_op_seq",
-		Run:    refused(bth.NakInvalidRequest, "MIDDLE without FIRST", full(bth.RCWriteMiddle)),
+		Run:    refuses(bth.NakInvalidRequest, "MIDDLE without FIRST", full(bth.RCWriteMiddle)),
 	},
 	{
 		ID: "responder/45", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "WRITE LAST without FIRST is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.3; Linux rxe_resp.c, check_op_seq",
-		Run:    refused(bth.NakInvalidRequest, "LAST without FIRST", full(bth.RCWriteLast)),
+		Run:    refuses(bth.NakInvalidRequest, "LAST without FIRST", full(bth.RCWriteLast)),
 	},
 	{
 		ID: "responder/46", Level: conformance.Shall, Program: conformance.SendServer,
 		Rule:   "SEND MIDDLE without FIRST is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.3; Linux rxe_resp.c, check_op_seq",
-		Run:    refused(bth.NakInvalidRequest, "MIDDLE without FIRST", full(bth.RCSendMiddle)),
+		Run:    refuses(bth.NakInvalidRequest, "MIDDLE without FIRST", full(bth.RCSendMiddle)),
 	},
 	{
 		ID: "responder/47", Level: conformance.Shall, Program: conformance.SendServer,
 		Rule:   "SEND LAST without FIRST is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.3; Linux rxe_resp.c, check_op_seq",
-		Run:    refused(bth.NakInvalidRequest, "LAST without FIRST", full(bth.RCSendLast)),
+		Run:    refuses(bth.NakInvalidRequest, "LAST without FIRST", full(bth.RCSendLast)),
 	},
 	{
 		ID: "responder/48", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "FIRST of a WRITE in the middle of another WRITE is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.3; Linux rxe_resp.c, check_op_seq",
-		Run: refused(bth.NakInvalidRequest, "FIRST in the middle of a message",
+		Run: refuses(bth.NakInvalidRequest, "FIRST in the middle of a message",
 			inside(func(c *conformance.Conn) *wire.Packet { return c.WriteParts(0, pattern(2*c.MTU(), 1))[0] })),
 	},
 	{
 		ID: "responder/49", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "ONLY of a WRITE in the middle of another WRITE is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.3; Linux rxe_resp.c, check_op_seq",
-		Run: refused(bth.NakInvalidRequest, "ONLY in the middle of a message",
+		Run: refuses(bth.NakInvalidRequest, "ONLY in the middle of a message",
 			inside(func(c *conformance.Conn) *wire.Packet { return c.Write(0, pattern(8, 1)) })),
 	},
 	{
 		ID: "responder/50", Level: conformance.Shall, Program: conformance.SendServer,
 		Rule:   "MIDDLE of a WRITE in the middle of a SEND is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.3; Linux rxe_resp.c, check_op_seq",
-		Run: refused(bth.NakInvalidRequest, "MIDDLE of a WRITE in a SEND", func(c *conformance.Conn) []*wire.Packet {
+		Run: refuses(bth.NakInvalidRequest, "MIDDLE of a WRITE in a SEND", func(c *conformance.Conn) []*wire.Packet {
 			return []*wire.Packet{c.MessageParts(pattern(3*c.MTU(), 1))[0], full(bth.RCWriteMiddle)(c)[0]}
 		}),
 	},
@@ -58,21 +58,21 @@ var responderOrder = []conformance.Case{
 		ID: "responder/51", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "SEND ONLY in the middle of a WRITE is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.3; Linux rxe_resp.c, check_op_seq",
-		Run: refused(bth.NakInvalidRequest, "SEND in the middle of a WRITE",
+		Run: refuses(bth.NakInvalidRequest, "SEND in the middle of a WRITE",
 			inside(func(c *conformance.Conn) *wire.Packet { return c.Message(pattern(8, 1)) })),
 	},
 	{
 		ID: "responder/52", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A READ request in the middle of a WRITE is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.3; Linux rxe_resp.c, check_op_seq",
-		Run: refused(bth.NakInvalidRequest, "a READ in the middle of a WRITE",
+		Run: refuses(bth.NakInvalidRequest, "a READ in the middle of a WRITE",
 			inside(func(c *conformance.Conn) *wire.Packet { return c.Read(0, 0) })),
 	},
 	{
 		ID: "responder/53", Level: conformance.Shall, Program: conformance.SendServer,
 		Rule:   "ONLY of a SEND in the middle of another SEND is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.3; Linux rxe_resp.c, check_op_seq",
-		Run: refused(bth.NakInvalidRequest, "ONLY in the middle of a SEND", func(c *conformance.Conn) []*wire.Packet {
+		Run: refuses(bth.NakInvalidRequest, "ONLY in the middle of a SEND", func(c *conformance.Conn) []*wire.Packet {
 			return []*wire.Packet{c.MessageParts(pattern(3*c.MTU(), 1))[0], c.Message(pattern(8, 1))}
 		}),
 	},

@@ -8,9 +8,9 @@ import (
 	"github.com/gorxe/gorxe/conformance/wire"
 )
 
-// rnr are the rules of a responder without a receive (IBA 9.7.5.2.8). ib_write_bw posts none, so
+// receiverNotReady are the rules of a responder without a receive (IBA 9.7.5.2.8). ib_write_bw posts none, so
 // its queue pair is not ready for any message that needs one.
-var rnr = []conformance.Case{
+var receiverNotReady = []conformance.Case{
 	{
 		ID: "rnr/1", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A SEND for which there is no receive gets an RNR NAK with its PSN, and is not counted by the MSN.",

@@ -46,15 +46,15 @@ func dropped(what string, build packets) func(t *conformance.T) {
 	}
 }
 
-// refused returns a script: the last of the packets, which get consecutive PSNs, must be answered
+// refuses returns a script: the last of the packets, which get consecutive PSNs, must be answered
 // with the NAK, after which the queue pair is in the error state. The packets before it are correct.
-func refused(nak bth.Syndrome, what string, build packets) func(t *conformance.T) {
-	return refusedOr(nak, nak, what, "", build)
+func refuses(nak bth.Syndrome, what string, build packets) func(t *conformance.T) {
+	return refusesWith(nak, nak, what, "", build)
 }
 
-// refusedOr is refused if the specification leaves it open which of two NAKs is sent: the second
+// refusesWith is refuses if the specification leaves it open which of two NAKs is sent: the second
 // makes the case unclear. why says when.
-func refusedOr(nak, other bth.Syndrome, what, why string, build packets) func(t *conformance.T) {
+func refusesWith(nak, other bth.Syndrome, what, why string, build packets) func(t *conformance.T) {
 	return func(t *conformance.T) {
 		c := t.Connect()
 		c.Control()
