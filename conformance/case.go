@@ -9,8 +9,8 @@ import (
 type Case struct {
 	ID    string // chapter and number, such as "psn/3"; never given to another rule
 	Level Level
-	// Rule is the rule in one sentence, Source where it is stated: a compliance statement or section
-	// of the IBA, or the file of a respected implementation if the IBA is silent.
+	// Rule is the rule in one sentence, Source where it is stated: a compliance statement or
+	// section of the IBA, or the file of a respected implementation if the IBA is silent.
 	Rule, Source string
 	Program      Program // what the device runs
 	Raw          bool    // needs a raw link
@@ -62,7 +62,8 @@ const (
 )
 
 var programNames = [Programs]string{"ibv_rc_pingpong", "ib_write_bw", "ib_read_bw", "ib_atomic_bw", "ib_send_bw",
-	"ib_write_bw -c UC", "ib_send_bw -c UC", "ib_send_bw -c UD", "rping -s -P", "ib_write_bw TESTER", "ib_read_bw TESTER",
+	"ib_write_bw -c UC", "ib_send_bw -c UC", "ib_send_bw -c UD", "rping -s -P", "ib_write_bw TESTER",
+	"ib_read_bw TESTER",
 	"ib_send_bw TESTER", "ucmatose -s"}
 
 func (p Program) String() string {

@@ -12,8 +12,8 @@ import (
 type Device interface {
 	// Open starts a program, or waits for it to be started, and performs its handshake: the
 	// program's queue pair is then connected to the tester's, which local describes. For a client
-	// program, the handshake is that of a server. RPing and CMServer are only started: T connects to
-	// them with rdma_cm at Target.Port.
+	// program, the handshake is that of a server. RPing and CMServer are only started: T
+	// connects to them with rdma_cm at Target.Port.
 	//
 	// The error is ErrUnsupported if the device cannot run the program.
 	Open(ctx context.Context, p Program, local Local) (Peer, error)

@@ -162,6 +162,9 @@ func (c *Conn) Serve(r *wire.Received) bool {
 			c.t.Fail("a READ of %d bytes came, which no program has asked for", r.RETH.DMALen)
 		}
 		for _, p := range c.Responses(r, make([]byte, r.RETH.DMALen)) {
+			if !due {
+				p.AETH.MSN = c.msn
+			}
 			c.Send(p)
 		}
 	}
@@ -189,7 +192,8 @@ func (c *Conn) ServeUntil(psn bth.PSN, why string) []*wire.Received {
 	for limit := 0; c.expected.Diff(psn) < 0; limit++ {
 		r := c.NextRequest(c.t.Timeout())
 		if r == nil {
-			c.t.Fail("%s, the request with PSN %d was expected within %v, no request came", why, c.expected, c.t.Timeout())
+			c.t.Fail("%s, the request with PSN %d was expected within %v, no request came", why, c.expected,
+				c.t.Timeout())
 		}
 		if limit > maxQueue {
 			c.t.Fail("%s, the device repeats requests without end", why)

@@ -12,7 +12,7 @@ var cmEnd = []conformance.Case{
 	{
 		ID: "cm/13", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A DREQ is answered with a DREP that has its transaction and communication IDs.",
-		Source: "IBA 12.9.7.2; 12.6.10, 12.6.11",
+		Source: "IBA 12.9; 12.6.10, 12.6.11",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			c := s.Connect()
@@ -25,7 +25,7 @@ var cmEnd = []conformance.Case{
 	{
 		ID: "cm/14", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A second copy of a DREQ, whose DREP was lost, is answered again.",
-		Source: "IBA 12.9.7.2 (timewait: DREQ received), C12-31",
+		Source: "IBA 12.9 (timewait: DREQ received)",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			c := s.Connect()
@@ -39,7 +39,7 @@ var cmEnd = []conformance.Case{
 	{
 		ID: "cm/15", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A DREQ for a connection that does not exist is answered with a DREP.",
-		Source: "IBA 12.9.8.3 (idle: DREQ received); Linux cm.c, cm_issue_drep",
+		Source: "IBA 12.9 (idle: DREQ received); Linux cm.c, cm_issue_drep",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			s.Connect()
@@ -54,7 +54,7 @@ var cmEnd = []conformance.Case{
 	{
 		ID: "cm/16", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A DREQ that names another queue pair does not end the connection.",
-		Source: "IBA 12.6.10, 12.9.7.2; Linux cm.c, cm_dreq_handler",
+		Source: "IBA 12.6.10, 12.9; Linux cm.c, cm_dreq_handler",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			c := s.Connect()
@@ -70,7 +70,7 @@ var cmEnd = []conformance.Case{
 	{
 		ID: "cm/17", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A REJ for a REP ends the connection: the REP is not sent again.",
-		Source: "IBA 12.9.7.2 (REP sent: REJ received)",
+		Source: "IBA 12.9 (REP sent: REJ received)",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			s.Connect()
@@ -98,7 +98,7 @@ var cmEnd = []conformance.Case{
 	{
 		ID: "cm/18", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "RTU, DREP, MRA and REJ for a connection that does not exist are not answered.",
-		Source: "IBA 12.9.8.3 (idle)",
+		Source: "IBA 12.9 (idle)",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			c := s.Connect()
@@ -118,7 +118,7 @@ var cmEnd = []conformance.Case{
 	{
 		ID: "cm/19", Level: conformance.Observed, Program: conformance.CMServer,
 		Rule:   "A REP for a request that was not made is rejected, or dropped.",
-		Source: "IBA 12.9.8.3 (idle: REP received); Linux cm.c, cm_rep_handler",
+		Source: "IBA 12.9 (idle: REP received); Linux cm.c, cm_rep_handler",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			c := s.Connect()
@@ -139,7 +139,7 @@ var cmEnd = []conformance.Case{
 		ID: "cm/20", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule: "A REQ for a queue pair that is connected already makes no second connection; it is rejected as stale, at the " +
 			"latest when it is repeated.",
-		Source: "IBA 12.9.8.3.1 (stale connection); Linux cm.c, cm_match_req",
+		Source: "IBA 12.9 (stale connection); Linux cm.c, cm_match_req",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			c := s.Connect()
@@ -148,8 +148,8 @@ var cmEnd = []conformance.Case{
 				s.Send(req)
 				m := s.Next(t.Silence() / 4)
 				for m != nil && m.Attribute() == cmsg.DREQ && m.Get(cmsg.DREQQPN) != uint64(c.Local.QPN) {
-					// A probe whether the peer still has the connection: a DREQ for another queue pair, which
-					// a peer that has the connection drops.
+					// A probe whether the peer still has the connection: a DREQ for another
+					// queue pair, which a peer that has the connection drops.
 					m = s.Next(t.Silence() / 4)
 				}
 				switch {
@@ -169,8 +169,8 @@ var cmEnd = []conformance.Case{
 	},
 }
 
-// drep expects the DREP for a DREQ. A DREQ of the device, whose program ends its connection too, may
-// come before.
+// drep expects the DREP for a DREQ. A DREQ of the device, whose program ends its connection too,
+// may come before.
 func drep(t *conformance.T, s *conformance.Service, dreq *cmsg.MAD, why string) {
 	for {
 		m := s.Next(t.Timeout())

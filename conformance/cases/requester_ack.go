@@ -16,6 +16,9 @@ const (
 	clientAll      = clientMessages * clientPackets
 )
 
+// writes are the opcodes of a message.
+var writes = [clientPackets]bth.Opcode{bth.RCWriteFirst, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteLast}
+
 // slow is an exponent of the ACK timeout with which no timeout ends before a reaction to an answer
 // is judged: 0.5 s.
 const slow = 17
@@ -32,10 +35,11 @@ var requesterAck = []conformance.Case{
 			c.Go()
 			all := c.ServeUntil(c.Target.PSN.Add(clientAll), "to complete its messages")
 			for i, r := range all {
-				want := [clientPackets]bth.Opcode{bth.RCWriteFirst, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteLast}[i%clientPackets]
+				want := writes[i%clientPackets]
 				switch {
 				case r.Opcode != want:
-					t.Fail("packet %d of a message is %s, %v was expected", i%clientPackets, conformance.Describe(r), want)
+					t.Fail("packet %d of a message is %s, %v was expected", i%clientPackets, conformance.Describe(r),
+						want)
 				case len(r.Payload) != c.Target.MTU:
 					t.Fail("%s, %d bytes were expected", conformance.Describe(r), c.Target.MTU)
 				case i%clientPackets == 0 && r.RETH.DMALen != uint32(clientPackets*c.Target.MTU):
@@ -60,13 +64,14 @@ var requesterAck = []conformance.Case{
 					other++
 				}
 			}
-			t.Observe("AckReq in %d of %d last packets of a message, and in %d other packets", last, clientMessages, other)
+			t.Observe("AckReq in %d of %d last packets of a message, and in %d other packets", last, clientMessages,
+				other)
 		},
 	},
 	{
 		ID: "requester/3", Level: conformance.Shall, Program: conformance.SendClient,
 		Rule:   "An ACK acknowledges all earlier requests too; requests that are acknowledged are not sent again.",
-		Source: "IBA 9.7.5.1.2, C9-105",
+		Source: "IBA 9.7.5.1.2",
 		Run: func(t *conformance.T) {
 			c := t.Connect(conformance.AckTimeout(10))
 			c.Go()
@@ -103,8 +108,8 @@ var requesterAck = []conformance.Case{
 					continue
 				}
 				if r.PSN != first.Add(6) {
-					t.Fail("PSN %d is acknowledged; the repetition must begin with %d, but begins with %s", first.Add(5), first.Add(6),
-						conformance.Describe(r))
+					t.Fail("PSN %d is acknowledged; the repetition must begin with %d, but begins with %s",
+						first.Add(5), first.Add(6), conformance.Describe(r))
 				}
 				c.Serve(r)
 				break
@@ -115,19 +120,23 @@ var requesterAck = []conformance.Case{
 	{
 		ID: "requester/5", Level: conformance.Shall, Program: conformance.SendClient,
 		Rule:   "An ACK of a PSN that was not sent is ignored: it acknowledges nothing.",
-		Source: "IBA 9.7.5.1.1 (ghost acknowledge); Linux hfi1 rc.c, do_rc_ack",
-		Run:    ignored("an ACK of a PSN that was not sent", func(c *conformance.Conn, first bth.PSN) *wire.Packet { return c.Ack(first.Add(5000), bth.AckUnlimited) }),
+		Source: "IBA 9.7.5.1 (ghost acknowledge); Linux hfi1 rc.c, do_rc_ack",
+		Run: ignored("an ACK of a PSN that was not sent", func(c *conformance.Conn, first bth.PSN) *wire.Packet {
+			return c.Ack(first.Add(5000), bth.AckUnlimited)
+		}),
 	},
 	{
 		ID: "requester/6", Level: conformance.Shall, Program: conformance.SendClient,
 		Rule:   "An ACK of a PSN before the oldest unacknowledged one is ignored.",
-		Source: "IBA 9.7.5.1.1 (duplicate acknowledge); Linux hfi1 rc.c, do_rc_ack",
-		Run:    ignored("an old ACK", func(c *conformance.Conn, first bth.PSN) *wire.Packet { return c.Ack(first.Sub(9), bth.AckUnlimited) }),
+		Source: "IBA 9.7.5.1 (duplicate acknowledge); Linux hfi1 rc.c, do_rc_ack",
+		Run: ignored("an old ACK", func(c *conformance.Conn, first bth.PSN) *wire.Packet {
+			return c.Ack(first.Sub(9), bth.AckUnlimited)
+		}),
 	},
 	{
 		ID: "requester/7", Level: conformance.Shall, Program: conformance.SendClient,
 		Rule:   "A NAK of a PSN that was not sent is ignored.",
-		Source: "IBA 9.7.5.1.1 (ghost acknowledge)",
+		Source: "IBA 9.7.5.1 (ghost acknowledge)",
 		Run: ignored("a NAK of a PSN that was not sent", func(c *conformance.Conn, first bth.PSN) *wire.Packet {
 			return c.Ack(first.Add(5000), bth.NakInvalidRequest)
 		}),
@@ -145,7 +154,7 @@ var requesterAck = []conformance.Case{
 	{
 		ID: "requester/9", Level: conformance.Shall, Program: conformance.SendClient,
 		Rule:   "A second copy of an ACK is ignored.",
-		Source: "IBA 9.7.5.1.1 (duplicate acknowledge)",
+		Source: "IBA 9.7.5.1 (duplicate acknowledge)",
 		Run: func(t *conformance.T) {
 			c := t.Connect(conformance.AckTimeout(slow))
 			c.Go()
@@ -164,7 +173,7 @@ var requesterAck = []conformance.Case{
 	{
 		ID: "requester/10", Level: conformance.Observed, Program: conformance.SendClient,
 		Rule:   "After an ACK without credits, a requester sends at most one more message until it gets credits.",
-		Source: "IBA 9.7.7.2.4; Linux rxe and hfi1 do not limit messages by credits",
+		Source: "IBA 9.7.7.2; Linux rxe and hfi1 do not limit messages by credits",
 		Run: func(t *conformance.T) {
 			c := t.Connect(conformance.AckTimeout(slow))
 			c.Go()
@@ -196,15 +205,16 @@ func ignored(what string, answer func(c *conformance.Conn, first bth.PSN) *wire.
 		c.Send(answer(c, begin.PSN))
 		r := repetition(t, c, begin.PSN.Add(clientPackets-1), what)
 		if r.PSN != begin.PSN || !bytes.Equal(r.Payload, begin.Payload) {
-			t.Fail("after %s, the repetition must begin with PSN %d, but begins with %s", what, begin.PSN, conformance.Describe(r))
+			t.Fail("after %s, the repetition must begin with PSN %d, but begins with %s", what, begin.PSN,
+				conformance.Describe(r))
 		}
 		c.Serve(r)
 		c.ServeUntil(begin.PSN.Add(clientAll), "after "+what)
 	}
 }
 
-// repetition returns the first request that repeats one with a PSN up to seen, the last PSN that has
-// come.
+// repetition returns the first request that repeats one with a PSN up to seen, the last PSN that
+// has come.
 func repetition(t *conformance.T, c *conformance.Conn, seen bth.PSN, why string) *wire.Received {
 	for {
 		r := c.NextRequest(t.Timeout())

@@ -1,6 +1,6 @@
 package cmsg
 
-// Fields of the MAD header (IBA 13.4.3).
+// Fields of the MAD header (IBA 13.4).
 var (
 	BaseVersion   = Field{"BaseVersion", 0, 8}
 	Class         = Field{"MgmtClass", 8, 8}
@@ -28,7 +28,7 @@ var (
 	RemoteID = body("RemoteCommID", 4, 0, 32)
 )
 
-// Fields of REQ (IBA 12.6.5, table 12-2; ECE: Linux ibta_vol1_c12.h).
+// Fields of REQ (IBA 12.6.5; the VendorID: Linux ibta_vol1_c12.h).
 var (
 	REQVendor      = body("VendorID", 5, 0, 24)
 	REQService     = body("ServiceID", 8, 0, 64)

@@ -45,7 +45,7 @@ func (m *MAD) Set(f Field, v uint64) {
 // Attribute is the attribute ID of a MAD of the communication manager.
 type Attribute uint16
 
-// Attributes (IBA table 12-1 and 16.7).
+// Attributes (IBA 16.7).
 const (
 	REQ     Attribute = 0x10
 	MRA     Attribute = 0x11
@@ -60,7 +60,8 @@ const (
 	APR     Attribute = 0x1a
 )
 
-var attributeNames = [...]string{"REQ", "MRA", "REJ", "REP", "RTU", "DREQ", "DREP", "SIDR_REQ", "SIDR_REP", "LAP", "APR"}
+var attributeNames = [...]string{"REQ", "MRA", "REJ", "REP", "RTU", "DREQ", "DREP", "SIDR_REQ", "SIDR_REP",
+	"LAP", "APR"}
 
 func (a Attribute) String() string {
 	if a >= REQ && a <= APR {
@@ -99,7 +100,7 @@ func (m *MAD) Describe() string {
 	}
 }
 
-// Reason names a reason for rejection (IBA table 12-13, numbers 1 to 33).
+// Reason names a reason for rejection (IBA 12.6.7.2), 1 to 33.
 func Reason(r uint64) string {
 	if s := reasons[r]; s != "" {
 		return s

@@ -25,9 +25,10 @@ var wireshark = map[string]cmsg.Field{
 	"cm.req.pkey": cmsg.REQPKey, "cm.req.pppmtu": cmsg.REQMTU, "cm.req.rnrretrcount": cmsg.REQRNRRetries,
 	"cm.req.maxcmretr": cmsg.REQCMRetries, "cm.req.srq": cmsg.REQSRQ, "cm.req.prim_locallid": cmsg.REQLocalLID,
 	"cm.req.prim_remotelid": cmsg.REQRemoteLID, "cm.req.prim_tfcclass": cmsg.REQClass,
-	"cm.req.prim_hoplim": cmsg.REQHopLimit, "cm.req.prim_sl": cmsg.REQSL, "cm.req.prim_subnetlocal": cmsg.REQSubnetLocal,
-	"cm.req.prim_localacktout": cmsg.REQAckTimeout, "cm.req.alt_locallid": cmsg.REQAltLocalLID,
-	"cm.rep": cmsg.LocalID, "cm.rep.remotecommid": cmsg.RemoteID, "cm.rep.localqpn": cmsg.REPQPN,
+	"cm.req.prim_hoplim": cmsg.REQHopLimit, "cm.req.prim_sl": cmsg.REQSL,
+	"cm.req.prim_subnetlocal": cmsg.REQSubnetLocal, "cm.req.prim_localacktout": cmsg.REQAckTimeout,
+	"cm.req.alt_locallid": cmsg.REQAltLocalLID,
+	"cm.rep":              cmsg.LocalID, "cm.rep.remotecommid": cmsg.RemoteID, "cm.rep.localqpn": cmsg.REPQPN,
 	"cm.rep.startpsn": cmsg.REPPSN, "cm.rep.respres": cmsg.REPResources, "cm.rep.initdepth": cmsg.REPDepth,
 	"cm.rep.failoveracc": cmsg.REPFailover, "cm.rep.e2eflowctrl": cmsg.REPFlowControl,
 	"cm.rep.rnrretrcount": cmsg.REPRNRRetries, "cm.rep.srq": cmsg.REPSRQ, "cm.rep.localcaguid": cmsg.REPGUID,
@@ -76,7 +77,8 @@ func TestFieldsAreThoseThatWiresharkReads(t *testing.T) {
 					t.Fatalf("%s=%s: %v", name, value, err)
 				}
 				if got := m.Get(f); got != want {
-					t.Errorf("%s: %s is 0x%x, Wireshark reads 0x%x", strings.SplitN(record, "\n", 2)[0], f.Name, got, want)
+					t.Errorf("%s: %s is 0x%x, Wireshark reads 0x%x", strings.SplitN(record, "\n", 2)[0], f.Name,
+						got, want)
 				}
 				checked[name] = true
 			}

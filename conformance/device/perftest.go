@@ -84,8 +84,8 @@ func (*end) MTU() uint8                         { return 3 } // 1024
 func (*end) PeerMTU(uint8) error                { return nil }
 
 func (e *end) Key(int) perftest.Key {
-	return perftest.Key{OutReads: uint16(e.local.Reads), QPN: uint32(e.local.QPN), PSN: uint32(e.local.PSN), RKey: e.local.RKey,
-		VAddr: e.local.VA, GID: gid(e.local.Addr)}
+	return perftest.Key{OutReads: uint16(e.local.Reads), QPN: uint32(e.local.QPN), PSN: uint32(e.local.PSN),
+		RKey: e.local.RKey, VAddr: e.local.VA, GID: gid(e.local.Addr)}
 }
 
 func (e *end) PeerKey(qp int, k perftest.Key, again bool) error {

@@ -22,7 +22,8 @@ type Stock struct {
 	// RoCEv2 packets; usually both are the same.
 	Host, Addr netip.Addr
 	// Start runs a program on the device: a shell command in which {} stands for the program with
-	// its arguments, which are appended if it has no {}. The command must run as long as the program.
+	// its arguments, which are appended if it has no {}. The command must run as long as the
+	// program.
 	// If Start is empty, Ask tells the user what to start.
 	Start string
 	Ask   func(command string)
