@@ -17,6 +17,9 @@ type Mutant struct {
 	// Shows is a text that the detail of a case of level Observed, or of an unclear result, has only
 	// with this mutant. Such a case cannot fail.
 	Shows string
+	// Supports means that the endpoint does what the endpoint without a mutant does not support: the
+	// cases, which were unsupported, must pass.
+	Supports bool
 
 	hooks func(w *world) hooks
 }

@@ -1,8 +1,10 @@
 package self
 
 import (
+	"time"
+
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/conformance/wire"
 )
 
 // cnpFor returns a congestion notification packet of the endpoint for f, or nil if f has no flow.
@@ -59,6 +61,46 @@ var congestionMutants = []Mutant{
 		hooks: dropIn((*frame).ce),
 	},
 	{
+		Name: "cnp-not-zero", Breaks: "The 16 bytes of a CNP are not zero.",
+		hooks: in(func(w *world, f *frame) {
+			if g := w.cnpFor(f); f.ce() && g != nil {
+				g.header = func(ip []byte) []byte {
+					ip[len(ip)-bth.ICRCLen-1] = 1
+					return wire.FixICRC(ip)
+				}
+				w.toTester(g)
+			}
+		}),
+	},
+	{
+		Name: "cnp-sender", Breaks: "CNPs are sent for packets with CE, as congestion management wants it.",
+		Shows: "CNPs", hooks: notifies(func(*frame) {}),
+	},
+	{
+		Name: "cnp-slows", Breaks: "A CNP delays the next READ, as congestion management wants it.",
+		Supports: true, hooks: slows(false),
+	},
+	{
+		Name: "cnp-slow-for-ever", Breaks: "After a CNP, READs are slow for ever.",
+		hooks: slows(true),
+	},
+	{
+		Name: "cnp-unknown", Breaks: "A CNP to an unknown queue pair is answered.",
+		hooks: in(func(w *world, f *frame) {
+			if f.is(bth.OpCNP) && f.flow == nil {
+				w.acknowledgeAll(f)
+			}
+		}),
+	},
+	{
+		Name: "cnp-cut", Breaks: "A CNP that is cut is answered.",
+		hooks: in(func(w *world, f *frame) {
+			if f.err != nil && len(f.data) >= bth.BTHLen && bth.Opcode(f.data[0]) == bth.CNP {
+				w.acknowledgeAll(f)
+			}
+		}),
+	},
+	{
 		Name: "cnp-kills", Breaks: "After a CNP, the queue pair does not answer.",
 		hooks: func(*world) hooks {
 			dead := false
@@ -76,11 +118,37 @@ var congestionMutants = []Mutant{
 			if !f.is(bth.OpCNP) {
 				return
 			}
-			for _, flow := range w.flows {
-				g := w.ackFor(f, flow.next, bth.AckUnlimited, 0)
-				g.DestQP, g.flags = flow.local.QPN, packet.DontFragment
-				w.toTester(g)
-			}
+			w.acknowledgeAll(f)
 		}),
 	},
+}
+
+// acknowledgeAll sends an acknowledgement to the tester on each connection, as an answer to f.
+func (w *world) acknowledgeAll(f *frame) {
+	for _, flow := range w.flows {
+		g := w.ackFor(f, flow.next, bth.AckUnlimited, 0)
+		g.DestQP = flow.local.QPN
+		w.toTester(g)
+	}
+}
+
+// slowREAD is the delay of a READ after a CNP.
+const slowREAD = 10 * time.Millisecond
+
+// slows makes hooks: a READ is delayed after a CNP; all later ones too if ever is set.
+func slows(ever bool) func(*world) hooks {
+	return func(w *world) hooks {
+		slow := false
+		return hooks{in: func(f *frame) {
+			if f.is(bth.OpCNP) {
+				slow = true
+			}
+			if slow && f.is(bth.OpReadRequest) {
+				slow = ever
+				g := f.clone()
+				f.drop()
+				w.after(slowREAD, func() { w.toDevice(g) })
+			}
+		}}
+	}
 }

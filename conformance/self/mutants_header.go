@@ -2,8 +2,11 @@ package self
 
 import (
 	"encoding/binary"
+	"errors"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/conformance/wire"
+	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/encap"
 )
 
@@ -105,6 +108,7 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "takes-fragments", Breaks: "A fragment is executed.",
+		Shows: "executed",
 		hooks: in(func(_ *world, f *frame) {
 			if f.badIP == encap.ErrFragment {
 				f.accept()
@@ -113,11 +117,122 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "takes-bad-checksum", Breaks: "A packet with a wrong UDP checksum is executed.",
+		Shows: "a wrong UDP checksum is executed",
 		hooks: in(func(_ *world, f *frame) {
 			if f.badIP == errSum {
 				f.accept()
 			}
 		}),
+	},
+	{
+		Name: "takes-bad-ip-checksum", Breaks: "A packet with a wrong IPv4 header checksum is executed.",
+		hooks: in(func(_ *world, f *frame) {
+			if errors.Is(f.badIP, encap.ErrChecksum) {
+				f.accept()
+			}
+		}),
+	},
+	{
+		Name: "takes-other-port", Breaks: "A packet to another UDP port than 4791 is executed.",
+		hooks: in(func(_ *world, f *frame) {
+			if errors.Is(f.badIP, encap.ErrNotRoCE) {
+				f.accept()
+			}
+		}),
+	},
+	{
+		Name: "takes-v1", Breaks: "A RoCEv1 frame to a queue pair of RoCEv2 is executed.",
+		hooks: in(func(_ *world, f *frame) {
+			if errors.Is(f.badIP, errV1) {
+				f.accept()
+			}
+		}),
+	},
+	{
+		Name: "takes-fragmentable", Breaks: "A packet without DF is executed.",
+		Shows: "a packet without DF is executed",
+		hooks: in(func(_ *world, f *frame) {
+			if f.badIP == nil && f.flags == 0 && f.src.IsValid() {
+				f.flags = packet.DontFragment
+				f.reseal()
+			}
+		}),
+	},
+	{
+		Name: "drops-high-ids", Breaks: "A packet with an IPv4 identification from 0x8000 on is dropped.",
+		hooks: dropIn(func(f *frame) bool { return f.id >= 0x8000 }),
+	},
+	{
+		Name: "one-source-port", Breaks: "A request from another UDP source port than the first one is dropped.",
+		hooks: func(*world) hooks {
+			first := uint16(0)
+			return hooks{in: func(f *frame) {
+				if first == 0 {
+					first = f.port
+				}
+				if f.port != first {
+					f.drop()
+				}
+			}}
+		},
+	},
+	{
+		Name: "ip-checksum", Breaks: "The checksum of the IPv4 header is wrong.",
+		hooks: out(func(_ *world, f *frame) {
+			f.header = func(ip []byte) []byte {
+				ip[10] ^= 0x55
+				return ip
+			}
+		}),
+	},
+	{
+		Name: "constant-id", Breaks: "All IPv4 identifications are 7.",
+		Shows: "[7 7 7 7 7]",
+		hooks: out(func(_ *world, f *frame) {
+			f.id = 7
+			f.reseal()
+		}),
+	},
+	{
+		Name: "constant-port", Breaks: "All connections have the UDP source port 49155.",
+		Shows: "[49155 49155]",
+		hooks: out(func(_ *world, f *frame) {
+			f.port = 49155
+			f.reseal()
+		}),
+	},
+	{
+		Name: "other-port", Breaks: "Replies go to the UDP source port of the request.",
+		hooks: func(*world) hooks {
+			last := uint16(wire.Port)
+			return hooks{
+				in: func(f *frame) { last = f.port },
+				out: func(f *frame) {
+					port := last
+					f.header = func(ip []byte) []byte {
+						binary.BigEndian.PutUint16(ip[22:], port)
+						return wire.FixICRC(ip)
+					}
+				},
+			}
+		},
+	},
+	{
+		Name: "ack-fecn", Breaks: "An acknowledgement has FECN.",
+		hooks: changeOut(func(f *frame) bool { return f.is(bth.OpAck) }, func(f *frame) { f.FECN = true }),
+	},
+	{
+		Name: "ack-solicited", Breaks: "An acknowledgement has the solicited event bit.",
+		hooks: changeOut(func(f *frame) bool { return f.is(bth.OpAck) }, func(f *frame) { f.Solicited = true }),
+	},
+	{
+		Name: "ack-pkey", Breaks: "An acknowledgement has another P_Key than the connection.",
+		hooks: changeOut(func(f *frame) bool { return f.is(bth.OpAck) }, func(f *frame) { f.PKey = 0x8001 }),
+	},
+	{
+		Name: "other-header-icrc", Breaks: "The ICRC does not cover the addresses of the IP header.",
+		hooks: changeIn(func(f *frame) bool { return f.badICRC && f.badIP == nil && f.err == nil },
+			func(f *frame) { f.badICRC = false }),
 	},
 	{
 		Name: "any-version", Breaks: "A packet with another transport version is executed.",
@@ -187,6 +302,7 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "reserved-drop", Breaks: "A packet with reserved bits set is dropped.",
+		Shows: "is dropped",
 		hooks: dropIn(func(f *frame) bool {
 			return f.err == nil && len(f.data) > bth.BTHLen && (f.data[4]&0x3f != 0 || f.data[8]&0x7f != 0)
 		}),

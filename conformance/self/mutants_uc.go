@@ -249,7 +249,25 @@ var ucMutants = []Mutant{
 		}),
 	},
 	{
+		Name: "uc-answers-read", Breaks: "A READ or an atomic to a UC queue pair gets a NAK.",
+		hooks: in(func(w *world, f *frame) {
+			if f.flow != nil && f.flow.kind == bth.ServiceUC && (f.is(bth.OpReadRequest) || f.isAtomic()) {
+				w.toTester(w.ackFor(f, f.PSN, bth.NakInvalidRequest, 0))
+			}
+		}),
+	},
+	{
+		Name: "uc-rnr", Breaks: "A UC request that finds no receive gets an RNR NAK.",
+		Shows: "RNR",
+		hooks: incomingUC(func(w *world, f *frame) {
+			if f.flow.target.Receives == 0 && f.Opcode.Info().Headers&bth.HasImmDt != 0 {
+				w.toTester(w.ackFor(f, f.PSN, bth.RNR(12), 0))
+			}
+		}),
+	},
+	{
 		Name: "uc-remembers", Breaks: "A repeated UC message is dropped as a duplicate.",
+		Shows: "a repeated SEND is dropped",
 		hooks: func(*world) hooks {
 			seen := map[bth.PSN]bool{}
 			return hooks{in: func(f *frame) {

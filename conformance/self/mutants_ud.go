@@ -63,6 +63,56 @@ var udMutants = []Mutant{
 		}),
 	},
 	{
+		Name: "ud-takes-cut", Breaks: "A datagram that is cut inside the DETH is received.",
+		hooks: in(func(w *world, f *frame) {
+			if f.err == nil || f.badIP != nil || len(f.data) < bth.BTHLen || bth.Opcode(f.data[0]) != bth.UDSendOnly {
+				return
+			}
+			for qpn, flow := range w.flows {
+				if flow.kind == bth.ServiceUD {
+					g := *f
+					g.Packet, g.err, g.canonical = bth.Packet{Opcode: bth.UDSendOnly, PKey: 0xffff, MigReq: true, DestQP: qpn,
+						DETH: bth.DETH{QKey: flow.target.QKey, SrcQP: flow.local.QPN}}, nil, nil
+					w.toDevice(&g)
+				}
+			}
+		}),
+	},
+	{
+		Name: "ud-checks-source", Breaks: "A datagram with source queue pair 0 is dropped.",
+		Shows: "source queue pair 0x0 is dropped",
+		hooks: incomingUD(func(_ *world, f *frame) {
+			if f.request(bth.ServiceUD) && f.DETH.SrcQP == 0 {
+				f.drop()
+			}
+		}),
+	},
+	{
+		Name: "ud-multicast", Breaks: "A datagram to queue pair 0xffffff at a unicast address is received.",
+		Shows: "a queue pair receives it",
+		hooks: in(func(w *world, f *frame) {
+			for qpn := range w.flows {
+				if f.err == nil && f.DestQP == bth.MulticastQPN {
+					f.DestQP = qpn
+				}
+			}
+		}),
+	},
+	{
+		Name: "ud-gsi-kills", Breaks: "After a datagram to queue pair 1 that is no message, nothing is received.",
+		hooks: func(*world) hooks {
+			dead := false
+			return hooks{in: func(f *frame) {
+				if _, ok := f.mad(); !ok && f.err == nil && f.DestQP == bth.GSI {
+					dead = true
+				}
+				if dead {
+					f.drop()
+				}
+			}}
+		},
+	},
+	{
 		Name: "ud-checks-psn", Breaks: "A datagram whose PSN does not follow is dropped.",
 		hooks: func(*world) hooks {
 			next := map[*flow]bth.PSN{}

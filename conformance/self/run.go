@@ -157,6 +157,9 @@ func (s *session) caught(m *Mutant, x *conformance.Result) bool {
 	switch x.Verdict {
 	case conformance.Fail, conformance.Warn:
 		return true
+	case conformance.Pass:
+		p := s.plain[x.Case.ID]
+		return m.Supports && p != nil && p.Verdict == conformance.Unsupported
 	case conformance.Measured, conformance.Unclear:
 		p := s.plain[x.Case.ID]
 		return m.Shows != "" && strings.Contains(x.Detail, m.Shows) && (p == nil || !strings.Contains(p.Detail, m.Shows))
