@@ -9,7 +9,7 @@ import (
 // All returns all cases in the order of the chapters.
 func All() []*conformance.Case {
 	var all []*conformance.Case
-	for _, chapter := range [][]conformance.Case{psn} {
+	for _, chapter := range [][]conformance.Case{header, headerReceived, psn, uc, ucWrite, ud, congestion} {
 		for i := range chapter {
 			all = append(all, &chapter[i])
 		}

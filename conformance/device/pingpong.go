@@ -12,18 +12,33 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange/pingpong"
 )
 
-// Parameters of ibv_rc_pingpong, of which the defaults are 1000 iterations, messages of 4096 bytes
-// and 500 receives.
+// Parameters of the pingpongs: ibv_rc_pingpong and ibv_uc_pingpong have messages of 4096 bytes and
+// 500 receives by default.
 const (
 	pingpongLen      = 4096
 	pingpongReceives = 500
 	pingpongMTU      = 1024
+	udPingpongLen    = 1024
+	pingpongQKey     = 0x11111111 // of ibv_ud_pingpong
 )
 
-// openPingpong starts ibv_rc_pingpong and connects to it.
-func (s *Stock) openPingpong(ctx context.Context, local conformance.Local) (conformance.Peer, error) {
+// pingpongs are the pingpongs of rdma-core. For ibv_ud_pingpong, the path MTU is that of the port.
+var pingpongs = map[conformance.Program]struct {
+	command string
+	length  int // of a message, in bytes
+	qkey    uint32
+}{
+	conformance.Pingpong:   {fmt.Sprintf("ibv_rc_pingpong -m %d", pingpongMTU), pingpongLen, 0},
+	conformance.UCPingpong: {fmt.Sprintf("ibv_uc_pingpong -m %d", pingpongMTU), pingpongLen, 0},
+	conformance.UDPingpong: {"ibv_ud_pingpong", udPingpongLen, pingpongQKey},
+}
+
+// openPingpong starts a pingpong and connects to it.
+func (s *Stock) openPingpong(ctx context.Context, program conformance.Program,
+	local conformance.Local) (conformance.Peer, error) {
 	port := s.port()
-	p, err := s.start(fmt.Sprintf("ibv_rc_pingpong -p %d -m %d -s %d -n 1000000%s", port, pingpongMTU, pingpongLen,
+	k := pingpongs[program]
+	p, err := s.start(fmt.Sprintf("%s -p %d -s %d -r %d -n 1000000%s", k.command, port, k.length, pingpongReceives,
 		s.deviceFlags("-g")))
 	if err != nil {
 		return nil, err
@@ -44,7 +59,7 @@ func (s *Stock) openPingpong(ctx context.Context, local conformance.Local) (conf
 	}
 	return &connected{process: p, conn: conn, target: conformance.Target{
 		Addr: s.Addr, QPN: bth.QPN(remote[0].QPN), PSN: bth.PSN(remote[0].PSN), MTU: pingpongMTU,
-		Receives: pingpongReceives, ReceiveLen: pingpongLen,
+		Receives: pingpongReceives, ReceiveLen: k.length, QKey: k.qkey,
 	}}, nil
 }
 
