@@ -9,9 +9,10 @@ import (
 // All returns all cases in the order of the chapters.
 func All() []*conformance.Case {
 	var all []*conformance.Case
-	for _, chapter := range [][]conformance.Case{icrc, psn, responderAdmit, responderAck, responderRead, responderDuplicate,
+	for _, chapter := range [][]conformance.Case{header, headerReceived, icrc, psn, responderAdmit, responderAck, responderRead, responderDuplicate,
 		responderOrder, responderLength, responderAccess, responderFlush, receiverNotReady, atomic, requesterAck, requesterNak,
-		requesterRead, cmConnect, cmEnd, cmRefuse} {
+		requesterRead, cmConnect, cmEnd, cmRefuse,
+		uc, ucWrite, ud, congestion} {
 		for i := range chapter {
 			all = append(all, &chapter[i])
 		}

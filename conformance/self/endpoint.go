@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/conformance"
@@ -47,6 +48,9 @@ func (e endpoint) Open(ctx context.Context, p conformance.Program, local conform
 	g.stop, g.run = stop, run
 	if !s.sends {
 		g.wg.Go(func() { g.serve(run) })
+	}
+	if s.polls {
+		g.wg.Go(func() { g.poll(run) })
 	}
 	return g, nil
 }
@@ -120,6 +124,10 @@ func (g *program) open(local conformance.Local) (err error) {
 		err = g.qp.Connect(mine, peer, g.attr)
 	}
 	if err != nil {
+		return err
+	}
+	if g.polls {
+		g.recv, err = g.pd.RegMR(numbered(int(g.length)), 0)
 		return err
 	}
 	return g.postReceives()
@@ -271,6 +279,40 @@ func (g *program) send(ctx context.Context) {
 		left -= n
 	}
 	g.printf("%d messages are complete\n", g.messages)
+}
+
+// pollInterval is the time between two looks at the last byte of a region.
+const pollInterval = 200 * time.Microsecond
+
+// poll sends WRITEs as ib_write_lat does: the first unasked, then each when the last byte of the
+// region is the number of the latest one. The last byte of a WRITE is its number modulo 256.
+func (g *program) poll(ctx context.Context) {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	size := int(g.length)
+	for n := 1; ; n++ {
+		err := g.qp.PostSend(&verbs.SendWR{Opcode: verbs.WRWrite, Flags: verbs.Signaled,
+			SGList: []verbs.SGE{g.recv.SGE(n%256*size, size)}, RemoteAddr: g.local.VA, RKey: g.local.RKey})
+		if err != nil {
+			return
+		}
+		for g.mr.LoadByte(size-1) != byte(n) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}
+}
+
+// numbered returns 256 blocks of n bytes, of which the last byte is the number of the block.
+func numbered(n int) []byte {
+	b := make([]byte, 256*n)
+	for i := range 256 {
+		b[i*n+n-1] = byte(i)
+	}
+	return b
 }
 
 // services are the transport services of the types of queue pairs.

@@ -21,6 +21,7 @@ type settings struct {
 	shared    bool // all receives and the answers use the same memory
 	repost    bool
 	echo      bool // each received message is answered with one
+	polls bool // answers when the last byte of the region is the number of the answer
 	sends     bool // a client, which sends messages with the operation client
 	client    verbs.WROpcode
 	clientLen int // length of a message of a client
@@ -32,6 +33,7 @@ type settings struct {
 const (
 	pathMTU        = verbs.MTU(1024)
 	regionLen      = 65536
+	latencyLen     = 4096
 	datagramQKey   = 0x11111111
 	clientLen      = 4096
 	clientMessages = 8
@@ -72,6 +74,21 @@ func settingsOf(p conformance.Program, local conformance.Local) (s settings, ok 
 	case conformance.UCSendServer:
 		s.kind = verbs.UC
 		receive(128, 4096)
+	case conformance.UCPingpong:
+		s.kind = verbs.UC
+		receive(500, 4096)
+		s.echo, s.shared, s.attr.HopLimit = true, true, 1
+	case conformance.UDPingpong:
+		s.kind, s.headLen = verbs.UD, verbs.GRHLen
+		receive(500, 1024)
+		s.echo, s.shared = true, true
+	case conformance.UCWriteLatServer:
+		s.kind = verbs.UC
+		one(verbs.RemoteWrite, latencyLen)
+		s.polls = true
+	case conformance.WriteServerTClass:
+		one(verbs.RemoteWrite, regionLen)
+		s.attr.TrafficClass = conformance.TClass
 	case conformance.UDSendServer:
 		s.kind, s.headLen = verbs.UD, verbs.GRHLen
 		receive(128, 1024)
