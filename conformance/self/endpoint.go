@@ -205,7 +205,8 @@ func (g *program) completed(wc *verbs.WC) bool {
 
 // answer sends a message from the memory of the receives.
 func (g *program) answer() error {
-	wr := verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.Signaled, SGList: []verbs.SGE{g.recv.SGE(g.headLen, g.recvLen)}}
+	wr := verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.Signaled,
+		SGList: []verbs.SGE{g.recv.SGE(g.headLen, g.recvLen)}}
 	if g.kind == verbs.UD {
 		wr.AH, wr.RemoteQPN, wr.RemoteQKey = g.ah, g.local.QPN, g.qkey
 	}

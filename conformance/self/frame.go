@@ -23,14 +23,15 @@ type frame struct {
 	tos, ttl  uint8
 	id, flags uint16 // IPv4 identification, flags and fragment offset
 	data      []byte // UDP payload, from the BTH to the ICRC
+	raw       []byte // the IP packet of an incoming datagram
 
 	// badIP is the error in the IP or UDP header of an incoming datagram, which the endpoint drops.
 	badIP error
 	noSum bool // the UDP checksum of an incoming datagram is 0
 	// badICRC means that the ICRC is wrong, or that deliver must make it wrong.
 	badICRC bool
-	// header changes the IP packet of an outgoing datagram; the IPv4 header checksum is not computed
-	// again.
+	// header changes the IP packet of an outgoing datagram; the IPv4 header checksum is not
+	// computed again.
 	header func(ip []byte) []byte
 
 	// ahead is the distance of an RC request from the PSN that the endpoint expects: negative for a
@@ -173,11 +174,13 @@ func parseIP(ip []byte) *frame {
 		}
 		d = encap.Datagram{Data: ip[header+encap.UDPLen:], SrcPort: binary.BigEndian.Uint16(ip[header:]),
 			Src: netip.AddrFrom4([4]byte(ip[12:16])), Dst: netip.AddrFrom4([4]byte(ip[16:20])),
-			ID: binary.BigEndian.Uint16(ip[4:]), FlagsFragment: packet.DontFragment, TrafficClass: ip[1], HopLimit: ip[8]}
+			ID: binary.BigEndian.Uint16(ip[4:]), FlagsFragment: packet.DontFragment, TrafficClass: ip[1],
+			HopLimit: ip[8]}
 	}
 	f := newFrame(d.Data)
 	f.src, f.dst, f.port, f.tos, f.ttl = d.Src, d.Dst, d.SrcPort, d.TrafficClass, d.HopLimit
 	f.id, f.flags, f.badIP = d.ID, d.FlagsFragment, err
+	f.raw = ip
 	f.noSum = err == nil && ip[26]|ip[27] == 0
 	f.checkICRC()
 	return f
@@ -210,8 +213,8 @@ func udpSum(ip, udp []byte) uint16 {
 // reseal computes a new ICRC for f, after a change outside the packet.
 func (f *frame) reseal() { f.badICRC, f.icrcBad = false, true }
 
-// accept removes the error in the IP and UDP headers of f: the endpoint gets the datagram as if they
-// were right.
+// accept removes the error in the IP and UDP headers of f: the endpoint gets the datagram as if
+// they were right.
 func (f *frame) accept() {
 	f.badIP = nil
 	f.reseal()

@@ -14,11 +14,11 @@ type Mutant struct {
 	Cases []string
 	// Related are chapters, other than those of Cases, whose cases may detect it too.
 	Related []string
-	// Shows is a text that the detail of a case of level Observed, or of an unclear result, has only
-	// with this mutant. Such a case cannot fail.
+	// Shows is a text that the detail of a case of level Observed, or of an unclear result, has
+	// only with this mutant. Such a case cannot fail.
 	Shows string
-	// Supports means that the endpoint does what the endpoint without a mutant does not support: the
-	// cases, which were unsupported, must pass.
+	// Supports means that the endpoint does what the endpoint without a mutant does not: the cases,
+	// which were unsupported or unclear, must pass.
 	Supports bool
 
 	hooks func(w *world) hooks

@@ -54,11 +54,13 @@ var atomicMutants = []Mutant{
 	},
 	{
 		Name: "never-swaps", Breaks: "A compare and swap never stores the value.",
-		hooks: changeIn(func(f *frame) bool { return f.is(bth.OpCmpSwap) }, func(f *frame) { f.AtomicETH.Compare ^= 1 << 63 }),
+		hooks: changeIn(func(f *frame) bool { return f.is(bth.OpCmpSwap) },
+			func(f *frame) { f.AtomicETH.Compare ^= 1 << 63 }),
 	},
 	{
 		Name: "adds-wrong", Breaks: "A fetch and add adds 32 bits only.",
-		hooks: changeIn(func(f *frame) bool { return f.is(bth.OpFetchAdd) }, func(f *frame) { f.AtomicETH.SwapAdd &= 0xffffffff }),
+		hooks: changeIn(func(f *frame) bool { return f.is(bth.OpFetchAdd) },
+			func(f *frame) { f.AtomicETH.SwapAdd &= 0xffffffff }),
 	},
 	{
 		Name: "atomic-acked", Breaks: "An atomic gets a plain acknowledgement.",

@@ -107,13 +107,26 @@ var headerMutants = []Mutant{
 		}),
 	},
 	{
-		Name: "takes-fragments", Breaks: "A fragment is executed.",
+		Name: "takes-fragments", Breaks: "A request in two fragments is executed.",
 		Shows: "executed",
-		hooks: in(func(_ *world, f *frame) {
-			if f.badIP == encap.ErrFragment {
-				f.accept()
-			}
-		}),
+		hooks: func(w *world) hooks {
+			var first []byte
+			return hooks{in: func(f *frame) {
+				switch {
+				case !errors.Is(f.badIP, encap.ErrFragment):
+				case f.raw[6]&0x1f|f.raw[7] == 0:
+					first = f.raw
+				case first != nil:
+					ip := append(append([]byte{}, first...), f.raw[20:]...)
+					binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
+					binary.BigEndian.PutUint16(ip[6:], packet.DontFragment)
+					putIPSum(ip)
+					g := parseIP(ip)
+					g.accept()
+					w.toDevice(g)
+				}
+			}}
+		},
 	},
 	{
 		Name: "takes-bad-checksum", Breaks: "A packet with a wrong UDP checksum is executed.",
@@ -149,14 +162,9 @@ var headerMutants = []Mutant{
 		}),
 	},
 	{
-		Name: "takes-fragmentable", Breaks: "A packet without DF is executed.",
-		Shows: "a packet without DF is executed",
-		hooks: in(func(_ *world, f *frame) {
-			if f.badIP == nil && f.flags == 0 && f.src.IsValid() {
-				f.flags = packet.DontFragment
-				f.reseal()
-			}
-		}),
+		Name: "drops-fragmentable", Breaks: "A packet without DF is dropped.",
+		Shows: "a packet without DF is dropped",
+		hooks: dropIn(func(f *frame) bool { return f.badIP == nil && f.flags == 0 }),
 	},
 	{
 		Name: "drops-high-ids", Breaks: "A packet with an IPv4 identification from 0x8000 on is dropped.",
@@ -187,7 +195,7 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "constant-id", Breaks: "All IPv4 identifications are 7.",
-		Shows: "[7 7 7 7 7]",
+		Shows: "[7 7 7 7 7",
 		hooks: out(func(_ *world, f *frame) {
 			f.id = 7
 			f.reseal()
@@ -283,7 +291,8 @@ var headerMutants = []Mutant{
 	{
 		Name: "any-service", Breaks: "An opcode of another transport service is executed as that of RC.",
 		hooks: in(func(_ *world, f *frame) {
-			if f.err == nil && f.flow != nil && f.flow.kind == bth.ServiceRC && f.Opcode&0xe0 != 0 && f.Opcode != bth.CNP {
+			if f.err == nil && f.flow != nil && f.flow.kind == bth.ServiceRC && f.Opcode&0xe0 != 0 &&
+				f.Opcode != bth.CNP {
 				f.Opcode = f.Opcode & 0x1f
 			}
 		}),

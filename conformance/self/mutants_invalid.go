@@ -10,8 +10,8 @@ type message struct {
 	want int // DMA length of a WRITE
 }
 
-// takes makes hooks: the endpoint acknowledges the expected request if pick selects it, and does not
-// execute it. m is the message in progress.
+// takes makes hooks: the endpoint acknowledges the expected request if pick selects it, and does
+// not execute it. m is the message in progress.
 func takes(pick func(m message, f *frame) bool) func(*world) hooks {
 	return func(w *world) hooks {
 		all := map[*flow]message{}

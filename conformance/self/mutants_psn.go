@@ -63,7 +63,9 @@ var psnMutants = []Mutant{
 	},
 	{
 		Name: "no-wrap", Breaks: "After PSN 0xffffff, requests are dropped.",
-		hooks: dropIn(func(f *frame) bool { return f.flow != nil && f.rcRequest() && f.PSN < f.flow.local.PSN&0xff0000 }),
+		hooks: dropIn(func(f *frame) bool {
+			return f.flow != nil && f.rcRequest() && f.PSN < f.flow.local.PSN&0xff0000
+		}),
 	},
 	{
 		Name: "wraps-at-16-bits", Breaks: "A response has a PSN of 16 bits.",
@@ -152,7 +154,8 @@ func msnWithout(ops ...bth.Operation) func(*world) hooks {
 		lost := map[*flow][]message{}
 		return hooks{
 			in: func(f *frame) {
-				if f.flow != nil && f.is(ops...) && f.ahead == 0 && f.Opcode.Info().Ends() && len(lost[f.flow]) < maxKept {
+				if f.flow != nil && f.is(ops...) && f.ahead == 0 && f.Opcode.Info().Ends() &&
+					len(lost[f.flow]) < maxKept {
 					all := lost[f.flow]
 					lost[f.flow] = append(all, message{f.PSN, uint32(len(all)) + 1})
 				}

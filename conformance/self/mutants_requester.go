@@ -324,6 +324,22 @@ var requesterMutants = []Mutant{
 		hooks: fixResponses,
 	},
 	{
+		Name: "strict-first", Breaks: "A MIDDLE response where a FIRST is due is dropped, as the specification wants it.",
+		Supports: true,
+		hooks: func(w *world) hooks {
+			read := map[*flow]bth.PSN{}
+			return requester(func(_ *world, _ *history, f *frame, _ bool) {
+				if f.is(bth.OpReadRequest) {
+					read[f.flow] = f.PSN
+				}
+			}, func(_ *world, _ *history, f *frame) {
+				if psn, ok := read[f.flow]; ok && f.Opcode == bth.RCReadResponseMiddle && f.PSN == psn {
+					f.drop()
+				}
+			})(w)
+		},
+	},
+	{
 		Name: "ack-completes-read", Breaks: "An ACK completes a READ.",
 		hooks: func(w *world) hooks {
 			read := map[*flow]*frame{}

@@ -107,8 +107,8 @@ var responderMutants = []Mutant{
 	{
 		Name: "zero-length-key", Breaks: "The key of a request of length 0 is checked.",
 		hooks: in(func(w *world, f *frame) {
-			if f.flow != nil && f.is(bth.OpWrite, bth.OpReadRequest) && f.Opcode.Info().Starts() && f.RETH.DMALen == 0 &&
-				f.RETH.RKey != f.flow.target.RKey {
+			if f.flow != nil && f.is(bth.OpWrite, bth.OpReadRequest) && f.Opcode.Info().Starts() &&
+				f.RETH.DMALen == 0 && f.RETH.RKey != f.flow.target.RKey {
 				f.RETH.DMALen = 1
 				f.RETH.VA = 0
 			}

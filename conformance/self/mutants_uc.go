@@ -238,7 +238,9 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-sends-gaps", Breaks: "The PSNs of the endpoint's UC messages have gaps.",
-		hooks: changeOut((*frame).ucRequest, func(f *frame) { f.PSN = f.PSN.Add(uint32(f.PSN.Diff(f.flow.target.PSN)) & 0xff) }),
+		hooks: changeOut((*frame).ucRequest, func(f *frame) {
+			f.PSN = f.PSN.Add(uint32(f.PSN.Diff(f.flow.target.PSN)) & 0xff)
+		}),
 	},
 	{
 		Name: "uc-drops", Breaks: "A UC message of several packets is dropped.",

@@ -71,8 +71,9 @@ var udMutants = []Mutant{
 			for qpn, flow := range w.flows {
 				if flow.kind == bth.ServiceUD {
 					g := *f
-					g.Packet, g.err, g.canonical = bth.Packet{Opcode: bth.UDSendOnly, PKey: 0xffff, MigReq: true, DestQP: qpn,
-						DETH: bth.DETH{QKey: flow.target.QKey, SrcQP: flow.local.QPN}}, nil, nil
+					g.err, g.canonical = nil, nil
+					g.Packet = bth.Packet{Opcode: bth.UDSendOnly, PKey: 0xffff, MigReq: true, DestQP: qpn,
+						DETH: bth.DETH{QKey: flow.target.QKey, SrcQP: flow.local.QPN}}
 					w.toDevice(&g)
 				}
 			}

@@ -27,8 +27,8 @@ type Options struct {
 	// not the expected one is repeated with eight times as much, because a busy host may delay an
 	// answer.
 	Timeout, Silence time.Duration
-	// Done is called after each case without a mutant and after each mutant, with the number of those
-	// that are done and of all, if it is not nil.
+	// Done is called after each case without a mutant and after each mutant, with the number of
+	// those that are done and of all, if it is not nil.
 	Done func(done, all int)
 }
 
@@ -159,10 +159,11 @@ func (s *session) caught(m *Mutant, x *conformance.Result) bool {
 		return true
 	case conformance.Pass:
 		p := s.plain[x.Case.ID]
-		return m.Supports && p != nil && p.Verdict == conformance.Unsupported
+		return m.Supports && p != nil && (p.Verdict == conformance.Unsupported || p.Verdict == conformance.Unclear)
 	case conformance.Measured, conformance.Unclear:
 		p := s.plain[x.Case.ID]
-		return m.Shows != "" && strings.Contains(x.Detail, m.Shows) && (p == nil || !strings.Contains(p.Detail, m.Shows))
+		return m.Shows != "" && strings.Contains(x.Detail, m.Shows) &&
+			(p == nil || !strings.Contains(p.Detail, m.Shows))
 	}
 	return false
 }
@@ -238,7 +239,8 @@ func (s *session) once(ctx context.Context, m *Mutant, c *conformance.Case,
 			s.fail(err)
 		}
 	}()
-	r := conformance.Runner{Device: endpoint{w}, Link: &link{w: w, local: testerAddr}, Timeout: timeout, Silence: silence}
+	r := conformance.Runner{Device: endpoint{w}, Link: &link{w: w, local: testerAddr}, Timeout: timeout,
+		Silence: silence}
 	all := r.Run(ctx, []*conformance.Case{c})
 	if len(all) == 0 {
 		x.Detail = fmt.Sprint(context.Cause(ctx))

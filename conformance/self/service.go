@@ -88,7 +88,8 @@ func (s *service) accept(ctx context.Context, r *verbs.ConnRequest) {
 	if err != nil {
 		return
 	}
-	if err := errors.Join(qp.Init(0), qp.PostRecv(&verbs.RecvWR{SGList: []verbs.SGE{mr.SGE(0, messageLen)}})); err != nil {
+	recv := verbs.RecvWR{SGList: []verbs.SGE{mr.SGE(0, messageLen)}}
+	if err := errors.Join(qp.Init(0), qp.PostRecv(&recv)); err != nil {
 		s.printf("%v\n", err)
 		return
 	}

@@ -21,7 +21,7 @@ type settings struct {
 	shared    bool // all receives and the answers use the same memory
 	repost    bool
 	echo      bool // each received message is answered with one
-	polls bool // answers when the last byte of the region is the number of the answer
+	polls     bool // answers when the last byte of the region is the number of the answer
 	sends     bool // a client, which sends messages with the operation client
 	client    verbs.WROpcode
 	clientLen int // length of a message of a client
@@ -43,7 +43,7 @@ const (
 // others.
 func settingsOf(p conformance.Program, local conformance.Local) (s settings, ok bool) {
 	s = settings{program: p, kind: verbs.RC, attr: verbs.DefaultConnAttr(), qkey: datagramQKey}
-	s.attr.PathMTU, s.attr.HopLimit = pathMTU, 64
+	s.attr.PathMTU, s.attr.HopLimit = pathMTU, 255
 	s.attr.Access = 0
 	one := func(a verbs.Access, n uint64) {
 		s.attr.Access, s.region, s.length = a, a, n

@@ -182,7 +182,8 @@ func (w *world) fromTester(f *frame) error {
 	if f.err == nil {
 		w.learn(f)
 		f.flow = w.flows[f.DestQP]
-		if f.flow != nil && f.rcRequest() && f.badIP == nil && !f.badICRC && f.src == f.flow.local.Addr && f.Version == 0 {
+		if f.flow != nil && f.rcRequest() && f.badIP == nil && !f.badICRC &&
+			f.src == f.flow.local.Addr && f.Version == 0 {
 			f.flow.incoming(f)
 		}
 	}
