@@ -233,7 +233,7 @@ func (c *Conn) valid() (*wire.Packet, Match) {
 		return c.Read(0, 8), DataOf(c.PSN, bth.RCReadResponseOnly)
 	case AtomicServer:
 		return c.FetchAdd(0, 0), DataOf(c.PSN, bth.RCAtomicAck)
-	case WriteServer:
+	case WriteServer, WriteServerTClass:
 		return c.Write(0, make([]byte, 8)), AckFrom(c.PSN)
 	default:
 		return c.Message(make([]byte, 8)), AckFrom(c.PSN)

@@ -10,12 +10,14 @@ import (
 func All() []*conformance.Case {
 	var all []*conformance.Case
 	for _, chapter := range [][]conformance.Case{
-		icrc, psn,
+		header, headerReceived, icrc, psn,
 		responderAdmit, responderAck, responderRead, responderDuplicate, responderOrder, responderLength,
 		responderAccess, responderFlush,
 		requesterAck, requesterNak, requesterRead,
 		receiverNotReady, atomic,
+		uc, ucWrite, ud,
 		cmConnect, cmEnd, cmRefuse,
+		congestion,
 	} {
 		for i := range chapter {
 			all = append(all, &chapter[i])

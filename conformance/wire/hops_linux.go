@@ -32,6 +32,10 @@ const (
 	resolvePoll = 5 * time.Millisecond
 	maxHops     = 256
 	discard     = 9 // UDP port of packets that resolve a neighbour
+
+	// usable are the states of a neighbour whose Ethernet address is known.
+	usable = unix.NUD_REACHABLE | unix.NUD_STALE | unix.NUD_DELAY | unix.NUD_PROBE | unix.NUD_PERMANENT |
+		unix.NUD_NOARP
 )
 
 func newHops(probe *net.UDPConn) (*hops, error) {
@@ -101,8 +105,7 @@ func (h *hops) resolve(dst netip.Addr, next net.IP, index int) (net.HardwareAddr
 				continue
 			}
 			asked = n.State&(unix.NUD_INCOMPLETE|unix.NUD_PROBE) != 0
-			const valid = unix.NUD_REACHABLE | unix.NUD_STALE | unix.NUD_DELAY | unix.NUD_PROBE | unix.NUD_PERMANENT | unix.NUD_NOARP
-			if n.State&valid != 0 && len(n.HardwareAddr) == 6 {
+			if n.State&usable != 0 && len(n.HardwareAddr) == 6 {
 				return n.HardwareAddr, nil
 			}
 		}

@@ -65,8 +65,8 @@ func ipHeader(b []byte) (n int, ok bool) {
 	return 0, false
 }
 
-// FixICRC computes the ICRC in the last four bytes of an IP packet for its headers as they are, IPv4
-// options included. It returns ip.
+// FixICRC computes the ICRC in the last four bytes of an IP packet for its headers as they are,
+// IPv4 options included. It returns ip.
 func FixICRC(ip []byte) []byte {
 	n, ok := ipHeader(ip)
 	if !ok || len(ip) < n+udpLen+bth.BTHLen+bth.ICRCLen {
@@ -84,7 +84,8 @@ func FixICRC(ip []byte) []byte {
 	return ip
 }
 
-// onesCRC is the CRC of the eight bytes of ones that precede the headers in the ICRC (IBA CA17-22a).
+// onesCRC is the CRC of the eight bytes of ones that precede the headers in the ICRC (IBA
+// CA17-22a).
 var onesCRC = crc32.ChecksumIEEE([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
 
 // maskFlow sets the traffic class, the flow label and the hop limit of an IPv6 header or GRH to
@@ -107,8 +108,8 @@ func FixUDP(ip []byte) []byte {
 	return ip
 }
 
-// udpSum returns the Internet checksum of the pseudo header and the UDP datagram after the IP header
-// of n bytes. It is 0 for a datagram with the right checksum.
+// udpSum returns the Internet checksum of the pseudo header and the UDP datagram after the IP
+// header of n bytes. It is 0 for a datagram with the right checksum.
 func udpSum(ip []byte, n int) uint16 {
 	first, end := 8, ip6Len
 	if ip[0]>>4 == 4 {

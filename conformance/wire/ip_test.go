@@ -70,8 +70,8 @@ func TestPacketsHaveTheICRCThatTheIndependentReaderComputes(t *testing.T) {
 			const packets = 2000
 			for range packets {
 				frame := etherFrame(ipOf(anyPacket(r), pair.src, pair.dst, uint16(r.Uint32())))
-				w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(0, 0), CaptureLength: len(frame), Length: len(frame)},
-					frame)
+				w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(0, 0), CaptureLength: len(frame),
+					Length: len(frame)}, frame)
 			}
 			s, err := icrc.Check(&pcap)
 			if err != nil {
@@ -132,8 +132,9 @@ func TestReceivedPacketsAreWhatWasSent(t *testing.T) {
 					t.Fatalf("%d packets", len(all))
 				}
 				got := all[0]
-				if got.ICRC != Right || got.PSN != p.PSN || got.DestQP != p.DestQP || got.TOS != p.TOS || got.TTL != p.ttl() ||
-					got.Src.Addr() != pair.src || got.Dst.Addr() != pair.dst || got.Dst.Port() != Port ||
+				if got.ICRC != Right || got.PSN != p.PSN || got.DestQP != p.DestQP || got.TOS != p.TOS ||
+					got.TTL != p.ttl() || got.Src.Addr() != pair.src ||
+					got.Dst.Addr() != pair.dst || got.Dst.Port() != Port ||
 					!bytes.Equal(got.IP, ip) {
 					t.Fatalf("got %+v, sent %+v", got, p)
 				}
@@ -219,7 +220,8 @@ func TestARoCEv1FrameComesBackAsSent(t *testing.T) {
 		p := anyPacket(rand.New(rand.NewPCG(11, 12)))
 		frame, payload := p.frameV1(pair.src, pair.dst)
 		r := receivedV1(append(frame, 0, 0))
-		if r == nil || !r.V1 || r.ICRC != Right || r.Src.Addr() != pair.src || !bytes.Equal(r.Bytes, payload) || r.PSN != p.PSN {
+		if r == nil || !r.V1 || r.ICRC != Right || r.Src.Addr() != pair.src || !bytes.Equal(r.Bytes, payload) ||
+			r.PSN != p.PSN {
 			t.Errorf("%s: %+v", pair.name, r)
 		}
 		frame[10] ^= 1

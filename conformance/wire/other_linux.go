@@ -6,8 +6,8 @@ import (
 	"net/netip"
 )
 
-// OtherAddr returns a source address, neither that of l nor peer, from which l can send to peer: for
-// a raw link any address of its network, for a UDP link another address of its interface.
+// OtherAddr returns a source address, neither that of l nor peer, from which l can send to peer:
+// for a raw link any address of its network, for a UDP link another address of its interface.
 func OtherAddr(l Link, peer netip.Addr) (netip.Addr, error) {
 	local := l.Local()
 	usable := func(a netip.Addr) bool {

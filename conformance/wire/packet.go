@@ -28,9 +28,9 @@ type Packet struct {
 	Edit func(b []byte) []byte
 	// Damage changes the whole UDP payload, after the ICRC was appended.
 	Damage func(b []byte) []byte
-	// Header changes the IP packet, from the IP header on, after everything else; of a RoCEv1 frame,
-	// from the GRH on. Only a raw link can send such a packet. The IPv4 header checksum is computed
-	// afterwards, unless KeepSum is set. [FixICRC] and [FixUDP] compute the others.
+	// Header changes the IP packet, from the IP header on, after everything else; of a RoCEv1
+	// frame, from the GRH on. Only a raw link can send such a packet. The IPv4 header checksum is
+	// computed afterwards, unless KeepSum is set. [FixICRC] and [FixUDP] compute the others.
 	Header  func(ip []byte) []byte
 	KeepSum bool
 	// SkipICRC appends no ICRC.

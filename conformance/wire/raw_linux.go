@@ -91,7 +91,9 @@ func (l *raw) openFrames() error {
 	}
 	ctl := l.conn.Control(func(fd uintptr) {
 		unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 32<<20) // else what the host permits
-		for _, o := range []option{{unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1}, {unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1}} {
+		for _, o := range []option{
+			{unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1}, {unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1},
+		} {
 			if err == nil {
 				err = os.NewSyscallError("setsockopt", unix.SetsockoptInt(int(fd), o.level, o.name, o.value))
 			}
@@ -170,7 +172,8 @@ func (r *Received) readTime(oob []byte) {
 
 // linkLen returns the length of the link-layer header in bytes of a frame of a packet socket.
 func linkLen(from unix.Sockaddr) int {
-	if ll, ok := from.(*unix.SockaddrLinklayer); ok && ll.Hatype != unix.ARPHRD_ETHER && ll.Hatype != unix.ARPHRD_LOOPBACK {
+	ll, ok := from.(*unix.SockaddrLinklayer)
+	if ok && ll.Hatype != unix.ARPHRD_ETHER && ll.Hatype != unix.ARPHRD_LOOPBACK {
 		return 0 // a tunnel
 	}
 	return etherLen

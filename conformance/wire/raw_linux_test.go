@@ -88,8 +88,8 @@ func TestARawLinkSendsAnyPacketToAnotherHost(t *testing.T) {
 				if !bytes.Equal(got.IP, want) {
 					t.Errorf("%s: sent %x, received %x", name, want, got.IP)
 				}
-				if name == "correct" && (!bytes.Equal(got.Bytes, payload) || got.ICRC != Right || got.PSN != 1 || got.TTL != 9 ||
-					time.Since(got.At).Abs() > time.Hour) {
+				if name == "correct" && (!bytes.Equal(got.Bytes, payload) || got.ICRC != Right || got.PSN != 1 ||
+					got.TTL != 9 || time.Since(got.At).Abs() > time.Hour) {
 					t.Errorf("received %+v", got)
 				}
 			}
@@ -168,7 +168,8 @@ func TestAUDPLinkGetsWhatARawLinkSends(t *testing.T) {
 	p := send(3)
 	p.NoChecksum = true
 	l.Send(b, p)
-	if got := recv(t, r); got.ICRC != RightForID || got.PSN != 3 || got.TOS != 0x68 || got.TTL != 9 || got.Src.Port() != 50000 {
+	if got := recv(t, r); got.ICRC != RightForID || got.PSN != 3 || got.TOS != 0x68 || got.TTL != 9 ||
+		got.Src.Port() != 50000 {
 		t.Errorf("received %+v", got)
 	}
 	// A packet to a raw link: its UDP socket keeps the port, so that no ICMP error comes back.

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// netOff is SKF_NET_OFF of linux/filter.h: offsets from there on are relative to the network header.
+// netOff is SKF_NET_OFF of linux/filter.h: offsets from there on are relative to the network
+// header.
 const netOff = 1<<32 - 0x100000
 
 // adPacketType is the offset of the packet type in the kernel's metadata (SKF_AD_PKTTYPE).

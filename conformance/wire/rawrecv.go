@@ -9,7 +9,8 @@ import (
 
 const (
 	etherLen = 14
-	// vnetLen is the length of the virtio_net_hdr that precedes a frame (PACKET_VNET_HDR of packet(7)).
+	// vnetLen is the length of the virtio_net_hdr that precedes a frame (PACKET_VNET_HDR of
+	// packet(7)).
 	vnetLen = 10
 
 	vnetNeedsSum = 1 // flag: the checksum is not computed yet
@@ -54,8 +55,8 @@ func ipTotal(b []byte) int {
 	return 0
 }
 
-// cutTrain returns the packets of a train with size bytes of UDP payload each, except the last. head
-// is the length of the IP header. IPv4 identifications increase by 1, as those of Linux do.
+// cutTrain returns the packets of a train with size bytes of UDP payload each, except the last.
+// head is the length of the IP header. IPv4 identifications increase by 1, as those of Linux do.
 func cutTrain(b []byte, head, size int) (all []*Received) {
 	be := binary.BigEndian
 	for at := head + udpLen; at < len(b); at += size {

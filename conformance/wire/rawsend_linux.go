@@ -67,8 +67,8 @@ func (l *raw) sendIP(dst netip.Addr, p *Packet) error {
 		return sendTo(l.ipConn, p.IP, &unix.SockaddrInet6{Addr: dst.As16()})
 	}
 	if ipTotal(p.IP) != len(p.IP) || p.KeepSum {
-		return fmt.Errorf("the kernel corrects this IPv4 header on the way to %v: test a device on another host: %w", dst,
-			ErrUnsendable)
+		return fmt.Errorf("the kernel corrects this IPv4 header on the way to %v: test a device on another host: %w",
+			dst, ErrUnsendable)
 	}
 	return sendTo(l.ipConn, p.IP, &unix.SockaddrInet4{Addr: dst.As4()})
 }

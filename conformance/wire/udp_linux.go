@@ -38,7 +38,8 @@ func ListenUDP(local netip.Addr) (Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &udp{local: local, mtu: mtu, other: map[netip.AddrPort]*net.UDPConn{}, buf: make([]byte, 1<<16), oob: make([]byte, 512)}
+	u := &udp{local: local, mtu: mtu, other: map[netip.AddrPort]*net.UDPConn{}, buf: make([]byte, 1<<16),
+		oob: make([]byte, 512)}
 	if u.main, err = listenAt(netip.AddrPortFrom(local, Port)); err != nil {
 		return nil, fmt.Errorf("port %d of %v: %w", Port, local, err)
 	}
@@ -217,7 +218,8 @@ func (r *Received) readControl(oob []byte) {
 		switch h := m.Header; {
 		case h.Level == unix.SOL_SOCKET && h.Type == unix.SCM_TIMESTAMPNS && len(m.Data) >= 16:
 			r.At = time.Unix(int64(binary.NativeEndian.Uint64(m.Data)), int64(binary.NativeEndian.Uint64(m.Data[8:])))
-		case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_TOS, h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_TCLASS:
+		case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_TOS,
+			h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_TCLASS:
 			r.TOS = controlByte(m.Data)
 		case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_TTL,
 			h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_HOPLIMIT:
