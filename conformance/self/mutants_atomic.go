@@ -9,10 +9,14 @@ func (f *frame) isAtomic() bool { return f.is(bth.OpFetchAdd, bth.OpCmpSwap) }
 var atomicMutants = []Mutant{
 	{
 		Name: "misaligned-atomic", Breaks: "An atomic at an address that is no multiple of 8 is executed.",
-		hooks: changeIn((*frame).isAtomic, func(f *frame) { f.AtomicETH.VA &^= 7 }),
+		Cases:   []string{"atomic/8"},
+		Related: []string{"requester"},
+		hooks:   changeIn((*frame).isAtomic, func(f *frame) { f.AtomicETH.VA &^= 7 }),
 	},
 	{
 		Name: "misaligned-access", Breaks: "An atomic at an address that is no multiple of 8 gets NAK remote access error.",
+		Cases:   []string{"atomic/8", "atomic/15"},
+		Related: []string{"requester"},
 		hooks: func(*world) hooks {
 			odd := map[bth.PSN]bool{}
 			return hooks{
@@ -31,10 +35,14 @@ var atomicMutants = []Mutant{
 	},
 	{
 		Name: "atomic-new-value", Breaks: "An atomic returns the value after it.",
-		hooks: changeOut(func(f *frame) bool { return f.is(bth.OpAtomicAck) }, func(f *frame) { f.AtomicAck++ }),
+		Cases:   []string{"atomic/3", "atomic/6", "atomic/13"},
+		Related: []string{"requester"},
+		hooks:   changeOut(func(f *frame) bool { return f.is(bth.OpAtomicAck) }, func(f *frame) { f.AtomicAck++ }),
 	},
 	{
 		Name: "always-swaps", Breaks: "A compare and swap stores the value also if the comparison fails.",
+		Cases:   []string{"atomic/4"},
+		Related: []string{"requester"},
 		hooks: func(*world) hooks {
 			value := uint64(0)
 			return hooks{
@@ -54,16 +62,22 @@ var atomicMutants = []Mutant{
 	},
 	{
 		Name: "never-swaps", Breaks: "A compare and swap never stores the value.",
+		Cases:   []string{"atomic/3"},
+		Related: []string{"requester"},
 		hooks: changeIn(func(f *frame) bool { return f.is(bth.OpCmpSwap) },
 			func(f *frame) { f.AtomicETH.Compare ^= 1 << 63 }),
 	},
 	{
 		Name: "adds-wrong", Breaks: "A fetch and add adds 32 bits only.",
+		Cases:   []string{"atomic/1", "atomic/2"},
+		Related: []string{"requester"},
 		hooks: changeIn(func(f *frame) bool { return f.is(bth.OpFetchAdd) },
 			func(f *frame) { f.AtomicETH.SwapAdd &= 0xffffffff }),
 	},
 	{
 		Name: "atomic-acked", Breaks: "An atomic gets a plain acknowledgement.",
-		hooks: changeOut(func(f *frame) bool { return f.is(bth.OpAtomicAck) }, func(f *frame) { f.Opcode = bth.RCAck }),
+		Cases:   []string{"requester/19"},
+		Related: []string{"atomic"},
+		hooks:   changeOut(func(f *frame) bool { return f.is(bth.OpAtomicAck) }, func(f *frame) { f.Opcode = bth.RCAck }),
 	},
 }

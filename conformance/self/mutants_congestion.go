@@ -34,22 +34,32 @@ func notifies(change func(g *frame)) func(*world) hooks {
 var congestionMutants = []Mutant{
 	{
 		Name: "cnp-psn", Breaks: "A CNP has the PSN 1.",
-		hooks: notifies(func(g *frame) { g.PSN = 1 }),
+		Cases:   []string{"congestion/2"},
+		Related: []string{"requester"},
+		hooks:   notifies(func(g *frame) { g.PSN = 1 }),
 	},
 	{
 		Name: "cnp-fields", Breaks: "A CNP has SE set.",
-		hooks: notifies(func(g *frame) { g.Solicited = true }),
+		Cases:   []string{"congestion/2"},
+		Related: []string{"requester"},
+		hooks:   notifies(func(g *frame) { g.Solicited = true }),
 	},
 	{
 		Name: "cnp-no-becn", Breaks: "A CNP has no BECN.",
-		hooks: notifies(func(g *frame) { g.BECN = false }),
+		Cases:   []string{"congestion/2"},
+		Related: []string{"requester"},
+		hooks:   notifies(func(g *frame) { g.BECN = false }),
 	},
 	{
 		Name: "cnp-pkey", Breaks: "A CNP has another P_Key than the marked packet.",
-		hooks: notifies(func(g *frame) { g.PKey = 0x1234 }),
+		Cases:   []string{"congestion/2"},
+		Related: []string{"requester"},
+		hooks:   notifies(func(g *frame) { g.PKey = 0x1234 }),
 	},
 	{
 		Name: "cnp-unasked", Breaks: "A CNP is sent for packets with ECT that have no mark.",
+		Cases:   []string{"congestion/4", "responder/12"},
+		Related: []string{"requester"},
 		hooks: in(func(w *world, f *frame) {
 			if g := w.cnpFor(f); g != nil && (f.tos&3 == 1 || f.tos&3 == 2) {
 				w.toTester(g)
@@ -58,10 +68,13 @@ var congestionMutants = []Mutant{
 	},
 	{
 		Name: "ce-drop", Breaks: "A packet with CE is dropped.",
-		hooks: dropIn((*frame).ce),
+		Cases:   []string{"congestion/1"},
+		Related: []string{"requester"},
+		hooks:   dropIn((*frame).ce),
 	},
 	{
 		Name: "cnp-not-zero", Breaks: "The 16 bytes of a CNP are not zero.",
+		Cases: []string{"congestion/3"},
 		hooks: in(func(w *world, f *frame) {
 			if g := w.cnpFor(f); f.ce() && g != nil {
 				g.header = func(ip []byte) []byte {
@@ -74,18 +87,22 @@ var congestionMutants = []Mutant{
 	},
 	{
 		Name: "cnp-sender", Breaks: "CNPs are sent for packets with CE, as congestion management wants it.",
+		Cases: []string{"congestion/5"},
 		Shows: "CNPs", hooks: notifies(func(*frame) {}),
 	},
 	{
 		Name: "cnp-slows", Breaks: "A CNP delays the next READ, as congestion management wants it.",
+		Cases:    []string{"congestion/6"},
 		Supports: true, hooks: slows(false),
 	},
 	{
 		Name: "cnp-slow-for-ever", Breaks: "After a CNP, READs are slow for ever.",
+		Cases: []string{"congestion/7"},
 		hooks: slows(true),
 	},
 	{
 		Name: "cnp-unknown", Breaks: "A CNP to an unknown queue pair is answered.",
+		Cases: []string{"congestion/8"},
 		hooks: in(func(w *world, f *frame) {
 			if f.is(bth.OpCNP) && f.flow == nil {
 				w.acknowledgeAll(f)
@@ -94,6 +111,7 @@ var congestionMutants = []Mutant{
 	},
 	{
 		Name: "cnp-cut", Breaks: "A CNP that is cut is answered.",
+		Cases: []string{"congestion/10"},
 		hooks: in(func(w *world, f *frame) {
 			if f.err != nil && len(f.data) >= bth.BTHLen && bth.Opcode(f.data[0]) == bth.CNP {
 				w.acknowledgeAll(f)
@@ -102,6 +120,8 @@ var congestionMutants = []Mutant{
 	},
 	{
 		Name: "cnp-kills", Breaks: "After a CNP, the queue pair does not answer.",
+		Cases:   []string{"congestion/8"},
+		Related: []string{"requester"},
 		hooks: func(*world) hooks {
 			dead := false
 			return hooks{in: func(f *frame) {
@@ -114,6 +134,8 @@ var congestionMutants = []Mutant{
 	},
 	{
 		Name: "cnp-answered", Breaks: "A CNP is acknowledged.",
+		Cases:   []string{"congestion/9"},
+		Related: []string{"requester"},
 		hooks: in(func(w *world, f *frame) {
 			if !f.is(bth.OpCNP) {
 				return

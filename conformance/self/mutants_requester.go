@@ -11,16 +11,19 @@ import (
 var requesterMutants = []Mutant{
 	{
 		Name: "short-segments", Breaks: "The FIRST packet of a message is shorter than the path MTU.",
+		Cases: []string{"requester/1", "requester/23"},
 		hooks: changeOut(func(f *frame) bool { return f.rcRequest() && f.Opcode.Info().Pos == bth.First },
 			func(f *frame) { f.Payload = f.Payload[:len(f.Payload)/2] }),
 	},
 	{
 		Name: "never-asks", Breaks: "AckReq is never set.",
+		Cases: []string{"requester/2", "requester/3"},
 		Shows: "AckReq in 0 of",
 		hooks: changeOut((*frame).rcRequest, func(f *frame) { f.AckReq = false }),
 	},
 	{
 		Name: "obeys-credits", Breaks: "After an ACK without credits, one more message is sent.",
+		Cases: []string{"requester/10", "requester/26"},
 		Shows: "1 of 7 messages came",
 		hooks: func(w *world) hooks {
 			// The first message and one more; clientLen is four packets.
@@ -37,6 +40,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "resends-acked", Breaks: "Requests that are acknowledged are sent again.",
+		Cases: []string{"requester/9"},
 		hooks: requester(nil, func(w *world, h *history, f *frame) {
 			if g := h.sent[f.PSN]; g != nil && f.ack() {
 				w.toTester(g.clone())
@@ -45,6 +49,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "goes-back-too-far", Breaks: "A timeout repeats the whole message, also its acknowledged packets.",
+		Cases: []string{"requester/4"},
 		hooks: requester(func(w *world, h *history, f *frame, again bool) {
 			if g := h.sent[f.PSN.Sub(1)]; again && g != nil && h.hasAck && g.PSN.Diff(h.acked) <= 0 {
 				w.toTester(g.clone())
@@ -53,6 +58,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "takes-ghost-ack", Breaks: "An ACK of a PSN that was not sent acknowledges everything.",
+		Cases: []string{"requester/5"},
 		hooks: requester(nil, func(_ *world, h *history, f *frame) {
 			if f.ack() && len(h.order) > 0 && f.PSN.Diff(h.last) > 0 {
 				f.PSN = h.last
@@ -61,6 +67,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "takes-old-ack", Breaks: "An ACK of an old PSN acknowledges everything.",
+		Cases: []string{"requester/6"},
 		hooks: requester(nil, func(_ *world, h *history, f *frame) {
 			if open := h.open(); f.ack() && len(open) > 0 && f.PSN.Diff(open[0].PSN) < 0 {
 				f.PSN = h.last
@@ -69,6 +76,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "takes-second-ack", Breaks: "The second copy of an ACK acknowledges the next request.",
+		Cases: []string{"requester/8"},
 		hooks: func(w *world) hooks {
 			count := map[bth.PSN]int{}
 			return requester(nil, func(_ *world, h *history, f *frame) {
@@ -83,6 +91,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "takes-ghost-nak", Breaks: "A NAK of a PSN that was not sent causes a repetition.",
+		Cases: []string{"requester/19"},
 		hooks: requester(nil, func(w *world, h *history, f *frame) {
 			if f.nak() && len(h.order) > 0 && f.PSN.Diff(h.last) > 0 {
 				for _, g := range h.open() {
@@ -93,6 +102,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "dies-of-ghost-nak", Breaks: "A NAK of a PSN that was not sent stops the queue pair.",
+		Cases: []string{"requester/7"},
 		hooks: requester(nil, func(_ *world, h *history, f *frame) {
 			if open := h.open(); f.nak() && f.PSN.Diff(h.last) > 0 && len(open) > 0 {
 				f.PSN = open[0].PSN
@@ -101,11 +111,13 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "takes-bad-icrc", Breaks: "A response with a wrong ICRC is taken.",
+		Cases: []string{"requester/36"},
 		hooks: changeIn(func(f *frame) bool { return f.err == nil && f.badICRC && f.Opcode.Info().Response() },
 			func(f *frame) { f.badICRC = false }),
 	},
 	{
 		Name: "deaf-to-gap-nak", Breaks: "A NAK for a gap is ignored.",
+		Cases: []string{"requester/11"},
 		hooks: requester(nil, func(_ *world, _ *history, f *frame) {
 			if f.seqNAK() {
 				f.drop()
@@ -114,6 +126,8 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "deaf-to-second-nak", Breaks: "The second NAK for a gap is ignored.",
+		Cases:   []string{"requester/13"},
+		Related: []string{"cm"},
 		hooks: func(w *world) hooks {
 			n := 0
 			return requester(nil, func(_ *world, _ *history, f *frame) {
@@ -127,6 +141,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "nak-repeats-earlier", Breaks: "A NAK for a gap repeats the requests before its PSN too.",
+		Cases: []string{"requester/11"},
 		hooks: requester(nil, func(w *world, h *history, f *frame) {
 			if g := h.sent[f.PSN.Sub(1)]; f.seqNAK() && g != nil {
 				w.toTester(g.clone())
@@ -135,6 +150,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "changes-opcode", Breaks: "A request that is sent again has another opcode.",
+		Cases: []string{"requester/12"},
 		hooks: requester(func(_ *world, _ *history, f *frame, again bool) {
 			if !again {
 				return
@@ -153,6 +169,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "changes-payload", Breaks: "A request that is sent again has another payload.",
+		Cases: []string{"requester/5"},
 		hooks: requester(func(_ *world, _ *history, f *frame, again bool) {
 			if again && len(f.Payload) > 0 {
 				f.Payload = append([]byte{}, f.Payload...)
@@ -162,6 +179,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "survives-fatal-nak", Breaks: "After a fatal NAK, requests are sent again.",
+		Cases: []string{"requester/19"},
 		hooks: requester(nil, func(w *world, h *history, f *frame) {
 			if f.nak() && !f.seqNAK() {
 				for _, g := range h.open() {
@@ -172,6 +190,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "ignores-fatal-nak", Breaks: "A fatal NAK is ignored.",
+		Cases: []string{"requester/14", "requester/15", "requester/16", "requester/17"},
 		Shows: "the NAK is ignored",
 		hooks: requester(nil, func(_ *world, _ *history, f *frame) {
 			if f.nak() && !f.seqNAK() {
@@ -181,6 +200,8 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "impatient", Breaks: "A request is sent again before the timeout.",
+		Cases:   []string{"requester/4"},
+		Related: []string{"cm"},
 		hooks: requester(func(w *world, h *history, f *frame, again bool) {
 			if !again && f.AckReq {
 				psn := f.PSN
@@ -194,6 +215,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "patient", Breaks: "A request is sent again after more than four times the timeout.",
+		Cases: []string{"requester/4"},
 		hooks: func(w *world) hooks {
 			repeats := map[bth.PSN]int{}
 			return requester(func(_ *world, _ *history, f *frame, again bool) {
@@ -207,6 +229,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "gives-up-early", Breaks: "A request is sent again only once.",
+		Cases: []string{"requester/18"},
 		hooks: func(w *world) hooks {
 			repeats := map[bth.PSN]int{}
 			return requester(func(_ *world, _ *history, f *frame, again bool) {
@@ -220,6 +243,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "never-gives-up", Breaks: "A request is sent again more often than the retry count says.",
+		Cases: []string{"requester/12"},
 		hooks: requester(func(w *world, h *history, f *frame, again bool) {
 			if again {
 				w.toTester(f.clone())
@@ -228,6 +252,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "ignores-rnr-wait", Breaks: "After an RNR NAK, the request is sent again at once.",
+		Cases: []string{"requester/20", "requester/21"},
 		hooks: requester(nil, func(w *world, h *history, f *frame) {
 			if g := h.sent[f.PSN]; f.rnr() && g != nil {
 				w.toTester(g.clone())
@@ -236,6 +261,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "dies-of-rnr", Breaks: "After an RNR NAK, nothing is sent again.",
+		Cases: []string{"requester/22"},
 		hooks: func(w *world) hooks {
 			dead := false
 			return requester(func(_ *world, _ *history, f *frame, again bool) {
@@ -247,6 +273,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "rnr-for-ever", Breaks: "RNR NAKs are answered more often than the RNR retry count says.",
+		Cases: []string{"requester/19"},
 		hooks: requester(nil, func(w *world, h *history, f *frame) {
 			if g := h.sent[f.PSN]; f.rnr() && g != nil {
 				w.after(time.Millisecond, func() { w.toTester(g.clone()) })
@@ -255,6 +282,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "rnr-one-less", Breaks: "The second RNR NAK stops the queue pair, whatever the RNR retry count.",
+		Cases: []string{"requester/19"},
 		hooks: func(w *world) hooks {
 			n := 0
 			return requester(func(_ *world, _ *history, f *frame, again bool) {
@@ -270,6 +298,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "many-reads", Breaks: "More READs are open than the responder permits.",
+		Cases: []string{"requester/28"},
 		hooks: tune(func(s *settings) {
 			if s.sends && s.client == verbs.WRRead {
 				s.attr.MaxRdAtomic = 16
@@ -278,6 +307,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "read-not-repeated", Breaks: "A READ is never requested again.",
+		Cases: []string{"requester/19"},
 		hooks: requester(func(_ *world, h *history, f *frame, again bool) {
 			if f.is(bth.OpReadRequest) && (again || f.PSN.Diff(h.last) < 0) {
 				f.drop()
@@ -286,6 +316,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "read-repeated-whole", Breaks: "A READ that is requested again has the address of its begin, but a later PSN.",
+		Cases: []string{"requester/24", "requester/25"},
 		hooks: func(w *world) hooks {
 			var first bth.RETH
 			var psn bth.PSN
@@ -305,6 +336,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "takes-wrong-order", Breaks: "READ responses are taken in any order.",
+		Cases: []string{"requester/19"},
 		hooks: func(w *world) hooks {
 			next := map[*flow]bth.PSN{}
 			return requester(func(_ *world, _ *history, f *frame, _ bool) {
@@ -321,10 +353,13 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "takes-wrong-opcode", Breaks: "The opcode and the length of a READ response are not checked.",
+		Cases: []string{"requester/30", "requester/31", "requester/32", "requester/33",
+			"requester/34"},
 		hooks: fixResponses,
 	},
 	{
 		Name: "strict-first", Breaks: "A MIDDLE response where a FIRST is due is dropped, as the specification wants it.",
+		Cases:    []string{"requester/29"},
 		Supports: true,
 		hooks: func(w *world) hooks {
 			read := map[*flow]bth.PSN{}
@@ -341,6 +376,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "ack-completes-read", Breaks: "An ACK completes a READ.",
+		Cases: []string{"requester/27"},
 		hooks: func(w *world) hooks {
 			read := map[*flow]*frame{}
 			return requester(func(_ *world, _ *history, f *frame, _ bool) {
@@ -362,6 +398,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "repeats-after-duplicate", Breaks: "A second copy of a READ response causes a repetition.",
+		Cases: []string{"requester/37"},
 		hooks: func(w *world) hooks {
 			seen := map[bth.PSN]bool{}
 			return requester(nil, func(w *world, h *history, f *frame) {
@@ -377,6 +414,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "read-one-psn", Breaks: "A READ takes one PSN, whatever its number of responses.",
+		Cases: []string{"requester/35"},
 		hooks: func(w *world) hooks {
 			shift := map[*flow]uint32{}
 			return requester(func(_ *world, _ *history, f *frame, _ bool) {

@@ -19,6 +19,8 @@ func incomingUD(f func(w *world, f *frame)) func(*world) hooks {
 var udMutants = []Mutant{
 	{
 		Name: "ud-any-qkey", Breaks: "A datagram with a wrong Q_Key is received.",
+		Cases:   []string{"ud/2"},
+		Related: []string{"requester"},
 		hooks: incomingUD(func(_ *world, f *frame) {
 			if f.request(bth.ServiceUD) {
 				f.DETH.QKey = f.flow.target.QKey
@@ -27,6 +29,8 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-naks-qkey", Breaks: "A datagram with a wrong Q_Key gets a NAK.",
+		Cases:   []string{"ud/2"},
+		Related: []string{"requester"},
 		hooks: incomingUD(func(w *world, f *frame) {
 			if f.request(bth.ServiceUD) && f.DETH.QKey != f.flow.target.QKey {
 				w.toTester(w.ackFor(f, f.PSN, bth.NakInvalidRequest, 1))
@@ -35,6 +39,8 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-any-length", Breaks: "A datagram longer than the path MTU or the receive is cut and received.",
+		Cases:   []string{"ud/7"},
+		Related: []string{"requester"},
 		hooks: incomingUD(func(_ *world, f *frame) {
 			if n := f.flow.target.ReceiveLen; f.request(bth.ServiceUD) && len(f.Payload) > n {
 				f.Payload, f.Pad = f.Payload[:n], bth.PadFor(n)
@@ -43,6 +49,8 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-any-service", Breaks: "An RC or UC request to a UD queue pair is received.",
+		Cases:   []string{"ud/5"},
+		Related: []string{"requester"},
 		hooks: incomingUD(func(_ *world, f *frame) {
 			if f.err == nil && !f.request(bth.ServiceUD) {
 				f.Opcode, f.DETH = bth.UDSendOnly, bth.DETH{QKey: f.flow.target.QKey, SrcQP: f.flow.local.QPN}
@@ -51,6 +59,8 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-any-header", Breaks: "The P_Key, version and ICRC of datagrams are not checked.",
+		Cases:   []string{"ud/6"},
+		Related: []string{"requester", "responder", "uc"},
 		hooks: in(func(w *world, f *frame) {
 			switch {
 			case f.badIP != nil:
@@ -64,6 +74,7 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-takes-cut", Breaks: "A datagram that is cut inside the DETH is received.",
+		Cases: []string{"ud/6", "ud/8"},
 		hooks: in(func(w *world, f *frame) {
 			if f.err == nil || f.badIP != nil || len(f.data) < bth.BTHLen || bth.Opcode(f.data[0]) != bth.UDSendOnly {
 				return
@@ -81,6 +92,7 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-checks-source", Breaks: "A datagram with source queue pair 0 is dropped.",
+		Cases: []string{"ud/11"},
 		Shows: "source queue pair 0x0 is dropped",
 		hooks: incomingUD(func(_ *world, f *frame) {
 			if f.request(bth.ServiceUD) && f.DETH.SrcQP == 0 {
@@ -90,6 +102,7 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-multicast", Breaks: "A datagram to queue pair 0xffffff at a unicast address is received.",
+		Cases: []string{"ud/14"},
 		Shows: "a queue pair receives it",
 		hooks: in(func(w *world, f *frame) {
 			for qpn := range w.flows {
@@ -101,6 +114,7 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-gsi-kills", Breaks: "After a datagram to queue pair 1 that is no message, nothing is received.",
+		Cases: []string{"ud/10"},
 		hooks: func(*world) hooks {
 			dead := false
 			return hooks{in: func(f *frame) {
@@ -115,6 +129,8 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-checks-psn", Breaks: "A datagram whose PSN does not follow is dropped.",
+		Cases:   []string{"ud/4"},
+		Related: []string{"requester"},
 		hooks: func(*world) hooks {
 			next := map[*flow]bth.PSN{}
 			return hooks{in: func(f *frame) {
@@ -131,6 +147,8 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-one-source", Breaks: "A datagram from another queue pair or address than the first is dropped.",
+		Cases:   []string{"ud/12"},
+		Related: []string{"requester"},
 		hooks: func(*world) hooks {
 			first := map[*flow]bth.QPN{}
 			return hooks{in: func(f *frame) {
@@ -148,6 +166,8 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-no-immediate", Breaks: "A datagram with immediate data is dropped.",
+		Cases:   []string{"ud/3"},
+		Related: []string{"requester"},
 		hooks: incomingUD(func(_ *world, f *frame) {
 			if f.Opcode == bth.UDSendOnlyImm {
 				f.drop()
@@ -156,6 +176,8 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-acks", Breaks: "A datagram is acknowledged.",
+		Cases:   []string{"ud/1"},
+		Related: []string{"requester"},
 		hooks: incomingUD(func(w *world, f *frame) {
 			if f.request(bth.ServiceUD) {
 				w.toTester(w.ackFor(f, f.PSN, bth.AckUnlimited, 1))
@@ -164,6 +186,8 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-empty", Breaks: "An empty datagram is dropped.",
+		Cases:   []string{"ud/13"},
+		Related: []string{"requester"},
 		hooks: incomingUD(func(_ *world, f *frame) {
 			if f.request(bth.ServiceUD) && len(f.Payload) == 0 {
 				f.drop()
@@ -172,6 +196,8 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-no-grh", Breaks: "The data of a datagram is stored at the begin of the receive, without 40 bytes before it.",
+		Cases:   []string{"requester/19"},
+		Related: []string{"ud"},
 		hooks: tune(func(s *settings) {
 			if s.kind == verbs.UD {
 				s.headLen = 0
@@ -180,11 +206,15 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-qkey-out", Breaks: "Datagrams have a wrong Q_Key.",
+		Cases:   []string{"ud/9"},
+		Related: []string{"requester"},
 		hooks: changeOut(func(f *frame) bool { return f.flow != nil && f.request(bth.ServiceUD) },
 			func(f *frame) { f.DETH.QKey ^= 1 }),
 	},
 	{
 		Name: "ud-source-out", Breaks: "Datagrams have source queue pair 0.",
+		Cases:   []string{"ud/9"},
+		Related: []string{"requester"},
 		hooks: changeOut(func(f *frame) bool { return f.flow != nil && f.request(bth.ServiceUD) },
 			func(f *frame) { f.DETH.SrcQP = 0 }),
 	},
