@@ -18,6 +18,8 @@ type Conn struct {
 	// AutoAck makes the tester acknowledge requests of the device while a script waits for a
 	// response. It is set in a new Conn.
 	AutoAck bool
+	// Memory is what READs of the device get at the address Local.VA: see Serve.
+	Memory []byte
 
 	t       *T
 	program Program

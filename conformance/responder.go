@@ -80,6 +80,22 @@ func (c *Conn) Idle(d time.Duration) []*wire.Received {
 	}
 }
 
+// ExpectNew returns the next request of the device that is not a repetition of one that was
+// executed; it must match within the timeout. Repetitions are answered again.
+func (c *Conn) ExpectNew(m Match) *wire.Received {
+	repetition := Match{"a repetition", func(r *wire.Received) bool { return r.PSN.Diff(c.expected) < 0 }}
+	for limit := 0; ; limit++ {
+		r := c.ExpectRequest(Either(m, repetition))
+		if r.PSN.Diff(c.expected) >= 0 {
+			return r
+		}
+		if limit > maxQueue {
+			c.t.Fail("the device repeats %s without end", Describe(r))
+		}
+		c.Serve(r)
+	}
+}
+
 // RequestFrom matches a request with a PSN.
 func RequestFrom(psn bth.PSN) Match {
 	return Match{fmt.Sprintf("a request with PSN %d", psn), func(r *wire.Received) bool {
@@ -148,7 +164,7 @@ const maxRead = 1 << 20
 
 // Serve does what a correct responder does with a request of the device. It reports whether the
 // request was the expected one; an earlier one is answered again, and a later one is dropped. READs
-// get zeroes.
+// get the bytes of c.Memory, zeroes outside it.
 func (c *Conn) Serve(r *wire.Received) bool {
 	due := r.PSN == c.expected
 	if r.PSN.Diff(c.expected) > 0 {
@@ -161,7 +177,11 @@ func (c *Conn) Serve(r *wire.Received) bool {
 		if r.RETH.DMALen > maxRead {
 			c.t.Fail("a READ of %d bytes came, which no program has asked for", r.RETH.DMALen)
 		}
-		for _, p := range c.Responses(r, make([]byte, r.RETH.DMALen)) {
+		data := make([]byte, r.RETH.DMALen)
+		if off := r.RETH.VA - c.Local.VA; off < uint64(len(c.Memory)) {
+			copy(data, c.Memory[off:])
+		}
+		for _, p := range c.Responses(r, data) {
 			if !due {
 				p.AETH.MSN = c.msn
 			}

@@ -77,18 +77,23 @@ func (s *Service) Local(setup ...Setup) Local {
 	return local
 }
 
-// listenTime is the time until a program that was started must listen, and listenInterval that
-// between two attempts to connect to it.
-const (
-	listenTime     = 10 * time.Second
-	listenInterval = 20 * time.Millisecond
-)
+// listenInterval is the time between two attempts to connect to a program that starts.
+const listenInterval = 20 * time.Millisecond
+
+// listenTime returns the time until a program must listen. A person who starts it has as much time
+// as the case has.
+func (s *Service) listenTime() time.Duration {
+	if m, ok := s.peer.(interface{ Manual() bool }); ok && m.Manual() {
+		return time.Hour
+	}
+	return 10 * time.Second
+}
 
 // Connect connects a queue pair of the tester to the program. The case is inconclusive if that
 // fails.
 func (s *Service) Connect(setup ...Setup) *Conn {
 	c := s.t.newConn(s.program, s.Local(setup...))
-	for end := time.Now().Add(listenTime); ; {
+	for end := time.Now().Add(s.listenTime()); ; {
 		req := s.REQ(c.Local)
 		m := s.ask(req)
 		switch {
@@ -98,12 +103,15 @@ func (s *Service) Connect(setup ...Setup) *Conn {
 			return c
 		case m != nil && (m.Attribute() != cmsg.REJ || m.Get(cmsg.REJReason) != 8):
 			s.t.Inconclusive("%v does not accept a connection: it answers with %s", s.program, m.Describe())
-		case s.ended():
-			s.t.Inconclusive("%v ended before it accepted a connection: %s", s.program, s.peer.Output())
+		case errors.Is(s.ended(), ErrUnsupported):
+			s.t.Unsupported("%v: %v: %s", s.program, s.ended(), s.peer.Output())
+		case s.ended() != nil:
+			s.t.Inconclusive("%v ended before it accepted a connection: %v: %s", s.program, s.ended(), s.peer.Output())
 		case m == nil && time.Now().After(end):
 			s.t.Inconclusive("%v does not answer a REQ", s.program)
 		case time.Now().After(end):
-			s.t.Inconclusive("%v does not listen at its port after %v: %s", s.program, listenTime, s.peer.Output())
+			s.t.Inconclusive("%v does not listen at its port after %v: %s", s.program, s.listenTime(),
+				s.peer.Output())
 		}
 		s.t.Sleep(listenInterval)
 	}
@@ -120,10 +128,12 @@ func (s *Service) ask(req *cmsg.MAD) *MAD {
 	return nil
 }
 
-// ended reports whether the program has ended.
-func (s *Service) ended() bool {
-	e, ok := s.peer.(interface{ Ended() bool })
-	return ok && e.Ended()
+// ended returns nil while the program runs, as far as its Peer tells, then why it ended.
+func (s *Service) ended() error {
+	if e, ok := s.peer.(interface{ Ended() error }); ok {
+		return e.Ended()
+	}
+	return nil
 }
 
 // Attach sets the device's end of c to the queue pair that a REP names. The script then sends an

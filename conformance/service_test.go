@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"strings"
 	"sync"
@@ -86,7 +87,7 @@ func (l *manager) sent() string {
 }
 
 // listening is a device whose program listens with rdma_cm.
-type listening struct{ ended bool }
+type listening struct{ ended error }
 
 func (d *listening) Open(context.Context, conformance.Program, conformance.Local) (conformance.Peer, error) {
 	return d, nil
@@ -98,7 +99,7 @@ func (*listening) Target() conformance.Target {
 func (*listening) Go() error      { return nil }
 func (*listening) Output() string { return "no device" }
 func (*listening) Close() error   { return nil }
-func (d *listening) Ended() bool  { return d.ended }
+func (d *listening) Ended() error { return d.ended }
 
 // accept answers a REQ with a REP.
 func accept(m *cmsg.MAD) *cmsg.MAD {
@@ -163,13 +164,22 @@ func TestAServiceThatDoesNotAcceptIsInconclusive(t *testing.T) {
 		react  func(m *cmsg.MAD, reply func(*cmsg.MAD))
 	}{
 		"does not accept a connection: it answers with REJ reason 28": {&listening{}, refuse(28)},
-		"ended before it accepted a connection: no device":            {&listening{ended: true}, refuse(8)},
-		"the time for one case is over":                               {&listening{}, ignore},
+		"ended before it accepted a connection: status 3: no device": {
+			&listening{ended: errors.New("status 3")}, refuse(8)},
+		"the time for one case is over": {&listening{}, ignore},
 	} {
 		x := run(t, c.device, newManager(c.react), func(t *conformance.T) { t.Connect() })
 		if x.Verdict != conformance.Inconclusive || !strings.Contains(x.Detail, want) {
 			t.Errorf("%v: %s; want inconclusive: %s", x.Verdict, x.Detail, want)
 		}
+	}
+}
+
+func TestAProgramThatDoesNotExistIsUnsupported(t *testing.T) {
+	l := newManager(func(*cmsg.MAD, func(*cmsg.MAD)) {})
+	x := run(t, &listening{ended: conformance.ErrUnsupported}, l, func(t *conformance.T) { t.Connect() })
+	if x.Verdict != conformance.Unsupported {
+		t.Errorf("%v: %s", x.Verdict, x.Detail)
 	}
 }
 

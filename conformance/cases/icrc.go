@@ -44,7 +44,7 @@ var icrc = []conformance.Case{
 		Source: "IBA 7.8.1, CA17-22, CA17-24",
 		Run: dropped("a request whose headers do not fit its ICRC", func(c *conformance.Conn) []*wire.Packet {
 			var all []*wire.Packet
-			// SE, M, a bit of the P_Key, AckReq, a bit of the PSN, of the address, the key, the length.
+			// SE, M, and a bit of each of P_Key, AckReq, PSN, address, key and length.
 			for _, bit := range []int{8, 9, 16, 64, 95, 159, 191, 223} {
 				p := c.Write(0, pattern(8, 1))
 				p.Damage = flip(bit)
@@ -57,7 +57,7 @@ var icrc = []conformance.Case{
 		ID: "icrc/4", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "The seven reserved bits beside AckReq are covered by the ICRC.",
 		Source: "IBA CA17-22",
-		Run: dropped("a request with a reserved bit that does not fit its ICRC", func(c *conformance.Conn) []*wire.Packet {
+		Run: dropped("a request with a changed reserved bit", func(c *conformance.Conn) []*wire.Packet {
 			var all []*wire.Packet
 			for bit := 65; bit < 72; bit++ {
 				p := c.Write(0, pattern(8, 1))

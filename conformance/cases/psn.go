@@ -195,7 +195,7 @@ var psn = []conformance.Case{
 			switch r := c.Response(t.Silence()); {
 			case r == nil:
 			case r.Err != nil || !conformance.AckOf(c.PSN.Sub(1)).Is(r):
-				t.Fail("a request 2^23-1 before the expected PSN must get an ACK of the newest PSN or none, but came %s",
+				t.Fail("a request 2^23-1 before the expected PSN may get an ACK of the newest PSN only, but came %s",
 					conformance.Describe(r))
 			}
 			p.PSN = c.PSN.Add(1<<23 - 1)
@@ -215,6 +215,13 @@ var psn = []conformance.Case{
 				c.Fetch(0, n)
 			}
 		},
+	},
+	{
+		ID: "psn/15", Level: conformance.Shall, Program: conformance.ReadServer,
+		Rule:   "The NAK for a gap behind a READ comes after the data of the READ, with the PSN behind it.",
+		Source: "IBA 9.7.5.1: responses are in the order of the PSNs; 9.7.5.2.1",
+		Run: behindRead(1, func(c *conformance.Conn) *wire.Packet { return c.Read(0, 8) },
+			func(psn bth.PSN) conformance.Match { return conformance.NakOf(psn, bth.NakPSNSequence) }),
 	},
 }
 

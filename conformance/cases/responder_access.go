@@ -28,7 +28,8 @@ var responderAccess = []conformance.Case{
 		ID: "responder/77", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A WRITE with the index of an R_Key and another key part, the lower 8 bits, is refused.",
 		Source: "IBA 9.7.4.1.5, 10.6.3.3; Linux rxe_mr.c, lookup_mr",
-		Run:    refuses(bth.NakRemoteAccess, "an R_Key with another key part", write(8, func(h *bth.RETH) { h.RKey ^= 0xff })),
+		Run: refuses(bth.NakRemoteAccess, "an R_Key with another key part",
+			write(8, func(h *bth.RETH) { h.RKey ^= 0xff })),
 	},
 	{
 		ID: "responder/78", Level: conformance.Shall, Program: conformance.WriteServer,
@@ -82,19 +83,22 @@ var responderAccess = []conformance.Case{
 		ID: "responder/84", Level: conformance.Shall, Program: conformance.SendServer,
 		Rule:   "A WRITE to a region without the right to write is refused with NAK remote access error.",
 		Source: "IBA 9.7.4.1.5; Linux rxe_mr.c, lookup_mr",
-		Run:    refusesWith(bth.NakRemoteAccess, bth.NakInvalidRequest, "a WRITE without the right", whyRights, write(8, nil)),
+		Run: refusesWith(bth.NakRemoteAccess, bth.NakInvalidRequest, "a WRITE without the right",
+			whyRights, write(8, nil)),
 	},
 	{
 		ID: "responder/85", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A READ at a queue pair without the right is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.4; Linux rxe_resp.c, check_qp_attr_access",
-		Run:    refusesWith(bth.NakInvalidRequest, bth.NakRemoteAccess, "a READ without the right", whyRights, read(8, nil)),
+		Run: refusesWith(bth.NakInvalidRequest, bth.NakRemoteAccess, "a READ without the right",
+			whyRights, read(8, nil)),
 	},
 	{
 		ID: "responder/86", Level: conformance.Shall, Program: conformance.ReadServer,
 		Rule:   "A WRITE at a queue pair without the right is refused with NAK invalid request.",
 		Source: "IBA 9.7.4.1.4; Linux rxe_resp.c, check_qp_attr_access",
-		Run:    refusesWith(bth.NakInvalidRequest, bth.NakRemoteAccess, "a WRITE without the right", whyRights, write(8, nil)),
+		Run: refusesWith(bth.NakInvalidRequest, bth.NakRemoteAccess, "a WRITE without the right",
+			whyRights, write(8, nil)),
 	},
 	{
 		ID: "responder/87", Level: conformance.Shall, Program: conformance.Pingpong,
@@ -102,7 +106,8 @@ var responderAccess = []conformance.Case{
 		Source: "IBA 9.7.4.1.4; Linux rxe_resp.c, check_qp_attr_access",
 		Run: func(t *conformance.T) {
 			for _, n := range []int{8, 0} {
-				refusesWith(bth.NakInvalidRequest, bth.NakRemoteAccess, "a WRITE without the right", whyRights, write(n, nil))(t)
+				refusesWith(bth.NakInvalidRequest, bth.NakRemoteAccess, "a WRITE without the right", whyRights,
+					write(n, nil))(t)
 			}
 		},
 	},
@@ -131,8 +136,8 @@ var responderAccess = []conformance.Case{
 				c.PSN = c.PSN.Add(1)
 			}
 			c.Dead("a SEND with invalidate of an unknown key")
-			t.Unclear("the reply is %v, then the queue pair is in the error state: Linux rxe acknowledges first, others "+
-				"send a NAK", r.AETH.Syndrome)
+			t.Unclear("the reply is %v, then the queue pair is in the error state: Linux rxe acknowledges first, "+
+				"others send a NAK", r.AETH.Syndrome)
 		},
 	},
 	{

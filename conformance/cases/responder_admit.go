@@ -71,7 +71,7 @@ var responderAdmit = []conformance.Case{
 			c.Send(p)
 			c.Quiet("a request from another address")
 			if r := c.Alive("a request from another address"); r.AETH.MSN != next(msn) {
-				t.Fail("the MSN is %d, it was %d before a request from another address and a correct one", r.AETH.MSN, msn)
+				t.Fail("the MSN is %d, it was %d before a request from elsewhere and a correct one", r.AETH.MSN, msn)
 			}
 		},
 	},

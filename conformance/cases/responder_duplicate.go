@@ -50,7 +50,7 @@ var responderDuplicate = []conformance.Case{
 		},
 	},
 	{
-		ID: "responder/38", Level: conformance.Observed, Program: conformance.WriteServer,
+		ID: "responder/38", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A duplicate WRITE without AckReq may be acknowledged, but is not refused.",
 		Source: "IBA C9-105; Linux rxe_resp.c, duplicate_request; hfi1 rc.c",
 		Run: func(t *conformance.T) {
@@ -62,9 +62,9 @@ var responderDuplicate = []conformance.Case{
 			c.Send(p)
 			switch r := c.Response(t.Silence()); {
 			case r == nil:
-				t.Observe("no reply, as hfi1; Linux rxe acknowledges")
-			case conformance.AckOf(p.PSN).Is(r):
-				t.Observe("an ACK, as Linux rxe; hfi1 does not reply")
+				t.Unclear("no reply, as from hfi1; Linux rxe acknowledges")
+			case r.Err == nil && conformance.AckOf(p.PSN).Is(r):
+				t.Unclear("an ACK, as from Linux rxe; hfi1 does not reply")
 			default:
 				t.Fail("the reply is %s", conformance.Describe(r))
 			}
@@ -85,7 +85,7 @@ var responderDuplicate = []conformance.Case{
 			c.SendAll(all[0], all[0], all[1], old, all[0], all[1], all[2], all[1], all[3])
 			r := c.Acked(all[3].PSN)
 			if r.AETH.MSN != next(msn) {
-				t.Fail("the MSN is %d after a message with duplicates in its middle instead of %d", r.AETH.MSN, next(msn))
+				t.Fail("the MSN is %d after a message with duplicates inside instead of %d", r.AETH.MSN, next(msn))
 			}
 		},
 	},

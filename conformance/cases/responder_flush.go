@@ -34,7 +34,8 @@ var responderFlush = []conformance.Case{
 				c.Dead("a FLUSH without the right")
 			case conformance.NakOf(p.PSN, bth.NakRemoteAccess).Is(r):
 				c.Dead("a FLUSH without the right")
-				t.Unclear("the answer is %v; another answer is %v: %s", r.AETH.Syndrome, bth.NakInvalidRequest, whyRights)
+				t.Unclear("the answer is %v; another answer is %v: %s", r.AETH.Syndrome, bth.NakInvalidRequest,
+					whyRights)
 			default:
 				t.Fail("a FLUSH without the right must be refused, but came %s", conformance.Describe(r))
 			}

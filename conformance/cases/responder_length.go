@@ -12,43 +12,50 @@ var responderLength = []conformance.Case{
 		ID: "responder/56", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "FIRST with less than the path MTU is refused with NAK invalid request.",
 		Source: "IBA C9-92; Linux rxe_resp.c, rxe_resp_check_length",
-		Run:    refuses(bth.NakInvalidRequest, "a short FIRST", cutWrite(0, func(c *conformance.Conn) int { return c.MTU() - 4 })),
+		Run: refuses(bth.NakInvalidRequest, "a short FIRST",
+			cutWrite(0, func(c *conformance.Conn) int { return c.MTU() - 4 })),
 	},
 	{
 		ID: "responder/57", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "FIRST with more than the path MTU is refused with NAK invalid request.",
 		Source: "IBA C9-92; Linux rxe_resp.c, rxe_resp_check_length",
-		Run:    refuses(bth.NakInvalidRequest, "a long FIRST", cutWrite(0, func(c *conformance.Conn) int { return c.MTU() + 4 })),
+		Run: refuses(bth.NakInvalidRequest, "a long FIRST",
+			cutWrite(0, func(c *conformance.Conn) int { return c.MTU() + 4 })),
 	},
 	{
 		ID: "responder/58", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "FIRST with a pad is refused with NAK invalid request: its length is not the path MTU.",
 		Source: "IBA C9-92; Linux rxe_resp.c, rxe_resp_check_length",
-		Run:    refuses(bth.NakInvalidRequest, "FIRST with a pad", cutWrite(0, func(c *conformance.Conn) int { return c.MTU() - 1 })),
+		Run: refuses(bth.NakInvalidRequest, "FIRST with a pad",
+			cutWrite(0, func(c *conformance.Conn) int { return c.MTU() - 1 })),
 	},
 	{
 		ID: "responder/59", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "MIDDLE with less than the path MTU is refused with NAK invalid request; its MSN counts no message.",
 		Source: "IBA C9-92; Linux rxe_resp.c, rxe_resp_check_length",
-		Run:    refuses(bth.NakInvalidRequest, "a short MIDDLE", cutWrite(1, func(c *conformance.Conn) int { return c.MTU() / 2 })),
+		Run: refuses(bth.NakInvalidRequest, "a short MIDDLE",
+			cutWrite(1, func(c *conformance.Conn) int { return c.MTU() / 2 })),
 	},
 	{
 		ID: "responder/60", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "MIDDLE with more than the path MTU is refused with NAK invalid request.",
 		Source: "IBA C9-92; Linux rxe_resp.c, rxe_resp_check_length",
-		Run:    refuses(bth.NakInvalidRequest, "a long MIDDLE", cutWrite(1, func(c *conformance.Conn) int { return c.MTU() + 8 })),
+		Run: refuses(bth.NakInvalidRequest, "a long MIDDLE",
+			cutWrite(1, func(c *conformance.Conn) int { return c.MTU() + 8 })),
 	},
 	{
 		ID: "responder/61", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "LAST without data is refused with NAK invalid request.",
 		Source: "IBA C9-92; Linux rxe_resp.c, rxe_resp_check_length",
-		Run:    refuses(bth.NakInvalidRequest, "LAST without data", cutWrite(2, func(*conformance.Conn) int { return 0 })),
+		Run: refuses(bth.NakInvalidRequest, "LAST without data",
+			cutWrite(2, func(*conformance.Conn) int { return 0 })),
 	},
 	{
 		ID: "responder/62", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "LAST with more than the path MTU is refused with NAK invalid request.",
 		Source: "IBA C9-92; Linux rxe_resp.c, rxe_resp_check_length",
-		Run:    refuses(bth.NakInvalidRequest, "a long LAST", cutWrite(2, func(c *conformance.Conn) int { return c.MTU() + 4 })),
+		Run: refuses(bth.NakInvalidRequest, "a long LAST",
+			cutWrite(2, func(c *conformance.Conn) int { return c.MTU() + 4 })),
 	},
 	{
 		ID: "responder/63", Level: conformance.Shall, Program: conformance.WriteServer,
@@ -152,8 +159,8 @@ var responderLength = []conformance.Case{
 	},
 }
 
-// cutWrite returns the packets of a WRITE of three packets up to packet last, which has as many bytes
-// as length returns.
+// cutWrite returns the packets of a WRITE of three packets up to packet last, which has as many
+// bytes as length returns.
 func cutWrite(last int, length func(c *conformance.Conn) int) packets {
 	return func(c *conformance.Conn) []*wire.Packet {
 		all := c.WriteParts(0, pattern(3*c.MTU(), 1))[:last+1]

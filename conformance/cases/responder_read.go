@@ -122,6 +122,16 @@ var responderRead = []conformance.Case{
 		},
 	},
 	{
+		ID: "responder/97", Level: conformance.Shall, Program: conformance.ReadServer,
+		Rule:   "The NAK of a request behind a READ comes after the data of the READ.",
+		Source: "IBA 9.7.5.1: responses are in the order of the PSNs",
+		Run: behindRead(0, func(c *conformance.Conn) *wire.Packet {
+			p := c.Read(0, 8)
+			p.RETH.RKey ^= 0x5a5a5a00
+			return p
+		}, func(psn bth.PSN) conformance.Match { return conformance.NakOf(psn, bth.NakRemoteAccess) }),
+	},
+	{
 		ID: "responder/34", Level: conformance.Observed, Program: conformance.ReadServer,
 		Rule: "A responder with more READs than it has resources for refuses the request (NAK invalid request) or " +
 			"serves it.",
@@ -158,6 +168,23 @@ var responderRead = []conformance.Case{
 			}
 		},
 	},
+}
+
+// behindRead returns a script: behind a READ, p is in flight, and its answer must come after all
+// responses of the READ. skip is the number of PSNs that are missing between the two.
+func behindRead(skip uint32, build func(c *conformance.Conn) *wire.Packet,
+	answer func(psn bth.PSN) conformance.Match) func(t *conformance.T) {
+	return func(t *conformance.T) {
+		c := t.Connect()
+		c.Control()
+		p := build(c)
+		read := c.InOrder(c.Read(0, uint32(8*c.MTU())), p)[0]
+		expected := p.PSN
+		p.PSN = p.PSN.Add(skip)
+		c.SendAll(read, p)
+		c.Data(read.PSN, 8*c.MTU())
+		c.Await(answer(expected), expected)
+	}
 }
 
 // mismatch returns the index of the first byte that differs, or -1.

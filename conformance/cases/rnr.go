@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/conformance/wire"
 )
 
-// receiverNotReady are the rules of a responder without a receive (IBA 9.7.5.2.8). ib_write_bw posts none, so
-// its queue pair is not ready for any message that needs one.
+// receiverNotReady are the rules of a responder without a receive (IBA 9.7.5.2.8), chapter rnr.
+// ib_write_bw posts no receive, so its queue pair is not ready for any message that needs one.
 var receiverNotReady = []conformance.Case{
 	{
 		ID: "rnr/1", Level: conformance.Shall, Program: conformance.WriteServer,
@@ -79,7 +79,7 @@ var receiverNotReady = []conformance.Case{
 			all := c.InOrder(c.Write(0, pattern(8, 1)), c.Write(0, pattern(8, 2)), c.Message(nil))
 			c.SendAll(all...)
 			if r := c.Await(conformance.RNROf(all[2].PSN), all[2].PSN); r.AETH.MSN != next(next(msn)) {
-				t.Fail("the MSN of the RNR NAK is %d instead of %d: 2 messages were executed", r.AETH.MSN, next(next(msn)))
+				t.Fail("the MSN of the RNR NAK is %d, it was %d before 2 executed messages", r.AETH.MSN, msn)
 			}
 		},
 	},
@@ -103,7 +103,8 @@ var receiverNotReady = []conformance.Case{
 				t.Fail("the MSN is %d after an RNR NAK, it was %d before", r.AETH.MSN, msn)
 			}
 			if second != nil {
-				t.Unclear("the request behind it gets NAK PSN sequence error, as from Linux rxe; another answer is silence")
+				t.Unclear("the request behind it gets NAK PSN sequence error, as from Linux rxe; another answer is " +
+					"silence")
 			}
 			t.Unclear("the request behind it gets no reply; Linux rxe sends NAK PSN sequence error")
 		},
@@ -173,6 +174,12 @@ var receiverNotReady = []conformance.Case{
 			t.Observe("%d refusals for %d messages", refusals, len(all))
 		},
 	},
+	{
+		ID: "rnr/12", Level: conformance.Shall, Program: conformance.ReadServer,
+		Rule:   "The RNR NAK of a SEND behind a READ comes after the data of the READ.",
+		Source: "IBA 9.7.5.1: responses are in the order of the PSNs",
+		Run:    behindRead(0, func(c *conformance.Conn) *wire.Packet { return c.Message(nil) }, conformance.RNROf),
+	},
 }
 
 // rnrDelay returns the time that the RNR NAK r asks for.
@@ -195,8 +202,8 @@ func notReady(build packets) func(t *conformance.T) {
 	}
 }
 
-// untilRefused returns the first NAK, or the ACK of last. A NAK PSN sequence error behind an RNR NAK
-// that was handled already, as Linux rxe sends it, is also returned.
+// untilRefused returns the first RNR NAK or NAK PSN sequence error, or the ACK of last. The other
+// responses before it must be ACKs.
 func untilRefused(t *conformance.T, c *conformance.Conn, last bth.PSN) *wire.Received {
 	for {
 		r := c.Response(t.Timeout())

@@ -39,7 +39,8 @@ func text(n int) []byte {
 
 // writeBack lets rping write back what it has read, and compares it.
 func writeBack(t *conformance.T, c *conformance.Conn, want []byte) {
-	r := c.ExpectRequest(conformance.Op(bth.OpSend))
+	c.Memory = want
+	r := c.ExpectNew(conformance.Op(bth.OpSend))
 	c.Serve(r)
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[0:], c.Local.VA)
@@ -50,7 +51,7 @@ func writeBack(t *conformance.T, c *conformance.Conn, want []byte) {
 	// A device may send a WRITE as several messages.
 	var got []byte
 	for next := c.Local.VA; len(got) < len(want); {
-		r := c.ExpectRequest(conformance.Op(bth.OpWrite))
+		r := c.ExpectNew(conformance.Op(bth.OpWrite))
 		if !c.Serve(r) {
 			continue
 		}

@@ -47,7 +47,8 @@ func dropped(what string, build packets) func(t *conformance.T) {
 }
 
 // refuses returns a script: the last of the packets, which get consecutive PSNs, must be answered
-// with the NAK, after which the queue pair is in the error state. The packets before it are correct.
+// with the NAK, after which the queue pair is in the error state. The packets before it are
+// correct.
 func refuses(nak bth.Syndrome, what string, build packets) func(t *conformance.T) {
 	return refusesWith(nak, nak, what, "", build)
 }

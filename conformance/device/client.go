@@ -119,8 +119,8 @@ func (s *Stock) accept(ctx context.Context, p *process, l *net.TCPListener) (net
 			conn.Close() // from another host
 		case err == nil:
 			return conn, nil
-		case p.Ended():
-			return nil, p.explain("the program ended before it connected", p.result)
+		case p.Ended() != nil:
+			return nil, p.explain("the program ended before it connected", p.Ended())
 		case ctx.Err() != nil:
 			return nil, p.explain("port "+strconv.Itoa(l.Addr().(*net.TCPAddr).Port), context.Cause(ctx))
 		default:

@@ -2,7 +2,9 @@ package device
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os/exec"
 
 	"github.com/gorxe/gorxe/conformance"
 )
@@ -37,15 +39,36 @@ func (v *service) Go() error                  { return nil }
 func (v *service) Output() string             { return v.output() }
 func (v *service) Close() error               { v.stop(); return nil }
 
-// Ended reports whether the program has ended.
-func (p *process) Ended() bool {
+// Ended returns nil while the program runs, then why it ended.
+func (p *process) Ended() error {
 	select {
 	case <-p.ended:
-		return true
+		return p.end()
 	default:
-		return false
+		return nil
 	}
 }
+
+// notFound is the exit status of a shell, and of ssh, if the command does not exist.
+const notFound = 127
+
+// errEnded is the error of a program that ended without an error.
+var errEnded = errors.New("it ended by itself")
+
+// end returns why the program has ended, conformance.ErrUnsupported if it does not exist.
+func (p *process) end() error {
+	var exit *exec.ExitError
+	switch {
+	case p.result == nil:
+		return errEnded
+	case errors.As(p.result, &exit) && exit.ExitCode() == notFound:
+		return conformance.ErrUnsupported
+	}
+	return p.result
+}
+
+// Manual reports whether a person starts the program.
+func (p *process) Manual() bool { return p.cmd == nil }
 
 // command returns the command of a program that is a server.
 func (s *Stock) command(program conformance.Program, port uint16) (string, bool) {

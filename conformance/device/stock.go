@@ -182,10 +182,7 @@ func (s *Stock) dial(ctx context.Context, p *process, port uint16) (net.Conn, er
 			return nil, fmt.Errorf("%s: %w", address, context.Cause(ctx))
 		case <-p.ended:
 			wait.Stop()
-			if p.result == nil {
-				return nil, p.explain("the program ended", errors.New("it accepted no connection"))
-			}
-			return nil, p.explain("the program ended before it accepted a connection", p.result)
+			return nil, p.explain("the program ended before it accepted a connection", p.end())
 		case <-wait.C:
 		}
 		if time.Now().After(end) {

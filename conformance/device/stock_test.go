@@ -151,6 +151,20 @@ func TestAProgramThatIsNoPeerIsAClearErrorWithinTheStartTime(t *testing.T) {
 	}
 }
 
+func TestAProgramThatDoesNotExistIsUnsupported(t *testing.T) {
+	for _, p := range programs {
+		s := stock(t, "right")
+		s.Start = "/nonexistent/ssh"
+		if _, err := s.Open(t.Context(), p, local); !errors.Is(err, conformance.ErrUnsupported) {
+			t.Errorf("%v: %v, want that it is unsupported", p, err)
+		}
+	}
+	_, err := stock(t, "right").Open(t.Context(), conformance.Programs, local)
+	if !errors.Is(err, conformance.ErrUnsupported) {
+		t.Errorf("an unknown program: %v, want that it is unsupported", err)
+	}
+}
+
 func TestThePeerTellsItsQueuePairAndRegion(t *testing.T) {
 	for _, p := range []conformance.Program{conformance.WriteServer, conformance.WriteClient} {
 		t.Run(p.String(), func(t *testing.T) {
@@ -191,11 +205,11 @@ func TestAProgramThatListensWithRdmaCMTellsItsPort(t *testing.T) {
 		if got := peer.Target(); got.Addr != loopback || got.Port != s.Port {
 			t.Errorf("%v: the target is %+v, want port %d", p, got, s.Port)
 		}
-		if e, ok := peer.(interface{ Ended() bool }); !ok || e.Ended() {
+		if e, ok := peer.(interface{ Ended() error }); !ok || e.Ended() != nil {
 			t.Errorf("%v has ended", p)
 		}
 		peer.Close()
-		if e, ok := peer.(interface{ Ended() bool }); !ok || !e.Ended() {
+		if e, ok := peer.(interface{ Ended() error }); !ok || e.Ended() == nil {
 			t.Errorf("%v has not ended after Close", p)
 		}
 	}
