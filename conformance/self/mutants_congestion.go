@@ -34,32 +34,27 @@ func notifies(change func(g *frame)) func(*world) hooks {
 var congestionMutants = []Mutant{
 	{
 		Name: "cnp-psn", Breaks: "A CNP has the PSN 1.",
-		Cases:   []string{"congestion/2"},
-		Related: []string{"requester"},
-		hooks:   notifies(func(g *frame) { g.PSN = 1 }),
+		Cases: []string{"congestion/2"},
+		hooks: notifies(func(g *frame) { g.PSN = 1 }),
 	},
 	{
 		Name: "cnp-fields", Breaks: "A CNP has SE set.",
-		Cases:   []string{"congestion/2"},
-		Related: []string{"requester"},
-		hooks:   notifies(func(g *frame) { g.Solicited = true }),
+		Cases: []string{"congestion/2"},
+		hooks: notifies(func(g *frame) { g.Solicited = true }),
 	},
 	{
 		Name: "cnp-no-becn", Breaks: "A CNP has no BECN.",
-		Cases:   []string{"congestion/2"},
-		Related: []string{"requester"},
-		hooks:   notifies(func(g *frame) { g.BECN = false }),
+		Cases: []string{"congestion/2"},
+		hooks: notifies(func(g *frame) { g.BECN = false }),
 	},
 	{
 		Name: "cnp-pkey", Breaks: "A CNP has another P_Key than the marked packet.",
-		Cases:   []string{"congestion/2"},
-		Related: []string{"requester"},
-		hooks:   notifies(func(g *frame) { g.PKey = 0x1234 }),
+		Cases: []string{"congestion/2"},
+		hooks: notifies(func(g *frame) { g.PKey = 0x1234 }),
 	},
 	{
 		Name: "cnp-unasked", Breaks: "A CNP is sent for packets with ECT that have no mark.",
-		Cases:   []string{"congestion/4", "responder/12"},
-		Related: []string{"requester"},
+		Cases: []string{"congestion/4", "responder/12"},
 		hooks: in(func(w *world, f *frame) {
 			if g := w.cnpFor(f); g != nil && (f.tos&3 == 1 || f.tos&3 == 2) {
 				w.toTester(g)
@@ -68,9 +63,8 @@ var congestionMutants = []Mutant{
 	},
 	{
 		Name: "ce-drop", Breaks: "A packet with CE is dropped.",
-		Cases:   []string{"congestion/1"},
-		Related: []string{"requester"},
-		hooks:   dropIn((*frame).ce),
+		Cases: []string{"congestion/1"},
+		hooks: dropIn((*frame).ce),
 	},
 	{
 		Name: "cnp-not-zero", Breaks: "The 16 bytes of a CNP are not zero.",
@@ -120,8 +114,7 @@ var congestionMutants = []Mutant{
 	},
 	{
 		Name: "cnp-kills", Breaks: "After a CNP, the queue pair does not answer.",
-		Cases:   []string{"congestion/8"},
-		Related: []string{"requester"},
+		Cases: []string{"congestion/8"},
 		hooks: func(*world) hooks {
 			dead := false
 			return hooks{in: func(f *frame) {
@@ -134,8 +127,7 @@ var congestionMutants = []Mutant{
 	},
 	{
 		Name: "cnp-answered", Breaks: "A CNP is acknowledged.",
-		Cases:   []string{"congestion/9"},
-		Related: []string{"requester"},
+		Cases: []string{"congestion/9"},
 		hooks: in(func(w *world, f *frame) {
 			if !f.is(bth.OpCNP) {
 				return

@@ -11,8 +11,8 @@ func duplicateOf(ops ...bth.Operation) func(f *frame) bool {
 var duplicateMutants = []Mutant{
 	{
 		Name: "repeats-write", Breaks: "A duplicate WRITE is executed again.",
-		Cases:   []string{"responder/39"},
-		Related: []string{"psn", "requester"},
+		Cases:   []string{"responder/3", "responder/4", "responder/35", "responder/39"},
+		Related: []string{"psn"},
 		hooks:   duplicate(bth.OpWrite),
 	},
 	{
@@ -24,26 +24,25 @@ var duplicateMutants = []Mutant{
 	{
 		Name: "repeats-atomic", Breaks: "A duplicate atomic is executed again.",
 		Cases:   []string{"atomic/7", "responder/43"},
-		Related: []string{"psn", "requester"},
+		Related: []string{"psn"},
 		hooks:   duplicate(bth.OpFetchAdd, bth.OpCmpSwap),
 	},
 	{
 		Name: "silent-duplicate", Breaks: "A duplicate SEND or WRITE is not acknowledged.",
 		Cases:   []string{"responder/3", "responder/35", "responder/36", "responder/38"},
 		Related: []string{"cm", "psn", "requester", "rnr"},
-		Shows:   "no reply, as hfi1",
+		Shows:   "no reply, as from hfi1",
 		hooks:   dropIn(duplicateOf(bth.OpSend, bth.OpWrite)),
 	},
 	{
 		Name: "silent-duplicate-read", Breaks: "A duplicate READ is not answered.",
-		Cases:   []string{"responder/40"},
-		Related: []string{"requester"},
-		hooks:   dropIn(duplicateOf(bth.OpReadRequest)),
+		Cases: []string{"responder/40"},
+		hooks: dropIn(duplicateOf(bth.OpReadRequest)),
 	},
 	{
 		Name: "silent-duplicate-atomic", Breaks: "A duplicate atomic is not answered.",
 		Cases:   []string{"atomic/5"},
-		Related: []string{"psn", "requester"},
+		Related: []string{"psn"},
 		hooks:   dropIn(duplicateOf(bth.OpFetchAdd, bth.OpCmpSwap)),
 	},
 	{
@@ -59,7 +58,7 @@ var duplicateMutants = []Mutant{
 	},
 	{
 		Name: "acks-duplicate-alone", Breaks: "A duplicate gets an acknowledgement of its own PSN, not of the newest.",
-		Cases:   []string{"responder/3", "responder/4", "responder/35", "responder/90"},
+		Cases:   []string{"responder/90"},
 		Related: []string{"psn", "requester"},
 		hooks: in(func(w *world, f *frame) {
 			if duplicateOf(bth.OpSend, bth.OpWrite)(f) {
@@ -70,8 +69,7 @@ var duplicateMutants = []Mutant{
 	},
 	{
 		Name: "duplicate-read-differs", Breaks: "A duplicate READ gets other bytes.",
-		Cases:   []string{"responder/40", "responder/41"},
-		Related: []string{"requester"},
+		Cases: []string{"responder/40", "responder/41"},
 		hooks: func(*world) hooks {
 			seen := map[bth.PSN]bool{}
 			return hooks{
@@ -93,8 +91,7 @@ var duplicateMutants = []Mutant{
 	},
 	{
 		Name: "duplicate-read-any", Breaks: "A duplicate READ that is no part of the first one is answered.",
-		Cases:   []string{"responder/42"},
-		Related: []string{"requester"},
+		Cases: []string{"responder/42"},
 		hooks: func(*world) hooks {
 			first := map[bth.PSN]bth.RETH{}
 			return hooks{in: func(f *frame) {
@@ -112,7 +109,7 @@ var duplicateMutants = []Mutant{
 	{
 		Name: "duplicate-atomic-new", Breaks: "A duplicate atomic gets the value after it, not that before it.",
 		Cases:   []string{"atomic/5"},
-		Related: []string{"psn", "requester"},
+		Related: []string{"psn"},
 		hooks: func(*world) hooks {
 			seen := map[bth.PSN]uint64{}
 			return hooks{
@@ -132,7 +129,7 @@ var duplicateMutants = []Mutant{
 	{
 		Name: "duplicate-msn", Breaks: "A duplicate increments the MSN.",
 		Cases:   []string{"responder/3"},
-		Related: []string{"psn", "requester"},
+		Related: []string{"psn"},
 		hooks: func(*world) hooks {
 			extra := map[*flow]uint32{}
 			return hooks{

@@ -9,8 +9,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// pinger is a connection of rping -s -P. Package rping of gorxe is not used, because its ACK timeout
-// is not that of the REQ, as it is with the stock program.
+// pinger is a connection of rping -s -P. Package rping of gorxe is not used, because its ACK
+// timeout is not that of the REQ, as it is with the stock program.
 type pinger struct {
 	s        *service
 	cq       *verbs.CQ

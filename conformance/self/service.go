@@ -156,6 +156,10 @@ func (w *world) learn(f *frame) {
 			w.asked[m.Get(cmsg.LocalID)] = conformance.Local{Addr: f.src, QPN: bth.QPN(m.Get(cmsg.REQQPN)),
 				PSN: bth.PSN(m.Get(cmsg.REQPSN))}
 		}
+	case cmsg.RTU:
+		for _, flow := range w.flows {
+			flow.ready = flow.ready || flow.cm && flow.id == m.Get(cmsg.RemoteID)
+		}
 	case cmsg.REP:
 		local, ok := w.asked[m.Get(cmsg.RemoteID)]
 		if f.src != deviceAddr || !ok || len(w.flows) >= maxAsked {
@@ -165,7 +169,7 @@ func (w *world) learn(f *frame) {
 			MTU: int(pathMTU)}
 		if w.flows[target.QPN] == nil {
 			flow := newFlow(local, target, bth.ServiceRC)
-			flow.cm = true
+			flow.cm, flow.id = true, m.Get(cmsg.LocalID)
 			w.flows[target.QPN], w.local[local.QPN] = flow, flow
 		}
 	}
