@@ -147,7 +147,7 @@ func (w *world) acknowledgeAll(f *frame) {
 }
 
 // slowREAD is the delay of a READ after a CNP.
-const slowREAD = 10 * time.Millisecond
+const slowREAD = 80 * time.Millisecond
 
 // slows makes hooks: a READ is delayed after a CNP; all later ones too if ever is set.
 func slows(ever bool) func(*world) hooks {
