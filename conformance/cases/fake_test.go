@@ -19,8 +19,8 @@ var (
 	deviceAddr = netip.MustParseAddr("198.18.44.2")
 )
 
-// fake is a device in memory with a link to it: an RC responder that acknowledges WRITEs and answers
-// READs. It sees the fields of the packets as the script set them.
+// fake is a device in memory with a link to it: an RC responder that acknowledges WRITEs and
+// answers READs. It sees the fields of the packets as the script set them.
 type fake struct {
 	// fault changes the IP packets that the device sends; nil: none.
 	fault func(ip []byte)
@@ -173,6 +173,15 @@ func (f *fake) reply(p bth.Packet, after []byte) {
 // verdicts runs the cases of a chapter that need no other program against f.
 func (f *fake) verdicts(t *testing.T, ids ...string) map[string]*conformance.Result {
 	t.Helper()
+	return f.run(t, f, ids...)
+}
+
+// run runs cases against a device whose fake f is.
+func (f *fake) run(t *testing.T, device interface {
+	conformance.Device
+	wire.Link
+}, ids ...string) map[string]*conformance.Result {
+	t.Helper()
 	f.in, f.closed = make(chan *wire.Received, 1<<14), make(chan struct{})
 	var all []*conformance.Case
 	for _, c := range All() {
@@ -185,7 +194,8 @@ func (f *fake) verdicts(t *testing.T, ids ...string) map[string]*conformance.Res
 	if len(all) == 0 {
 		t.Fatalf("no case %v", ids)
 	}
-	r := conformance.Runner{Device: f, Link: f, Timeout: 200 * time.Millisecond, Silence: 2 * time.Millisecond}
+	r := conformance.Runner{Device: device, Link: device, Timeout: 200 * time.Millisecond,
+		Silence: 2 * time.Millisecond}
 	out := map[string]*conformance.Result{}
 	for _, x := range r.Run(t.Context(), all) {
 		out[x.Case.ID] = x

@@ -38,14 +38,18 @@ func TestAWrongHeaderIsSeen(t *testing.T) {
 		id    string
 		fault func(ip []byte)
 	}{
-		"IHL":             {"header/1", func(ip []byte) { ip[0] = 0x46 }},
-		"DF clear":        {"header/2", func(ip []byte) { ip[6] = 0; wire.FixICRC(ip) }},
-		"TTL changes":     {"header/3", func(ip []byte) { port++; ip[8] = byte(port) }},
-		"DSCP":            {"header/4", func(ip []byte) { ip[1] = 0x20 }},
-		"marked":          {"header/5", func(ip []byte) { ip[1] = 3 }},
-		"UDP length":      {"header/6", func(ip []byte) { ip[25]++ }},
-		"source address":  {"header/7", func(ip []byte) { ip[15]++; wire.FixICRC(ip) }},
-		"source port":     {"header/9", func(ip []byte) { port++; binary.BigEndian.PutUint16(ip[20:], port); wire.FixICRC(ip) }},
+		"IHL":            {"header/1", func(ip []byte) { ip[0] = 0x46 }},
+		"DF clear":       {"header/2", func(ip []byte) { ip[6] = 0; wire.FixICRC(ip) }},
+		"TTL changes":    {"header/3", func(ip []byte) { port++; ip[8] = byte(port) }},
+		"DSCP":           {"header/4", func(ip []byte) { ip[1] = 0x20 }},
+		"marked":         {"header/5", func(ip []byte) { ip[1] = 3 }},
+		"UDP length":     {"header/6", func(ip []byte) { ip[25]++ }},
+		"source address": {"header/7", func(ip []byte) { ip[15]++; wire.FixICRC(ip) }},
+		"source port": {"header/9", func(ip []byte) {
+			port++
+			binary.BigEndian.PutUint16(ip[20:], port)
+			wire.FixICRC(ip)
+		}},
 		"UDP checksum":    {"header/10", func(ip []byte) { ip[27] = 1 }},
 		"ICRC":            {"header/11", func(ip []byte) { ip[len(ip)-1] ^= 1 }},
 		"reserved bits":   {"header/13", func(ip []byte) { ip[28+8] |= 1 }},
@@ -64,7 +68,8 @@ func TestAWrongHeaderIsSeen(t *testing.T) {
 
 func TestADeviceThatTakesInvalidHeadersIsSeen(t *testing.T) {
 	f := &fake{takes: func(*wire.Packet) bool { return true }}
-	for _, id := range []string{"header/24", "header/25", "header/26", "header/27", "header/28", "header/34", "header/36"} {
+	for _, id := range []string{"header/24", "header/25", "header/26", "header/27", "header/28", "header/34",
+		"header/36"} {
 		if x := f.verdicts(t, id)[id]; x.Verdict != conformance.Fail {
 			t.Errorf("%s %s: %v: %s", id, x.Case.Rule, x.Verdict, x.Detail)
 		}
