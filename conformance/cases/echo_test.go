@@ -151,12 +151,12 @@ func TestFaultsOverUCAndUDAreSeen(t *testing.T) {
 		device *fakeEcho
 		caught []string // ids of the cases that fail
 	}{
-		"ignores gaps":     {&fakeEcho{ignoresGap: true}, []string{"uc/3"}},
-		"acknowledges":     {&fakeEcho{acks: true}, []string{"uc/1", "ud/4"}},
-		"ignores Q_Keys":   {&fakeEcho{ignoresQKey: true}, []string{"ud/2"}},
-		"ignores order":    {&fakeEcho{ignoresOrder: true}, []string{"uc/3", "uc/4", "uc/7", "uc/9"}},
-		"ignores lengths":  {&fakeEcho{ignoresLength: true}, []string{"uc/10", "uc/11", "uc/12", "ud/7"}},
-		"stays broken":     {&fakeEcho{staysBroken: true}, []string{"uc/3", "uc/4", "uc/7", "uc/9", "uc/10", "uc/11"}},
+		"ignores gaps":    {&fakeEcho{ignoresGap: true}, []string{"uc/3"}},
+		"acknowledges":    {&fakeEcho{acks: true}, []string{"uc/1", "ud/4"}},
+		"ignores Q_Keys":  {&fakeEcho{ignoresQKey: true}, []string{"ud/2"}},
+		"ignores order":   {&fakeEcho{ignoresOrder: true}, []string{"uc/3", "uc/4", "uc/7", "uc/9"}},
+		"ignores lengths": {&fakeEcho{ignoresLength: true}, []string{"uc/10", "uc/11", "uc/12", "ud/7"}},
+		"stays broken":    {&fakeEcho{staysBroken: true}, []string{"uc/3", "uc/4", "uc/7", "uc/9", "uc/10", "uc/11"}},
 		"takes any opcode": {&fakeEcho{anyService: true, ignoresOrder: true, ignoresLength: true},
 			[]string{"uc/14", "ud/5"}},
 		"takes any header": {&fakeEcho{anyHeader: true}, []string{"uc/15", "ud/6"}},
