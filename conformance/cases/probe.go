@@ -5,16 +5,16 @@ import (
 	"github.com/gorxe/gorxe/conformance/wire"
 )
 
-// silent connects, sends a WRITE that change makes invalid, and fails the case if the device
+// dropsWrite connects, sends a WRITE that change makes invalid, and fails the case if the device
 // answers it, or does not execute a correct WRITE afterwards.
-func silent(t *conformance.T, what string, change func(p *wire.Packet)) {
+func dropsWrite(t *conformance.T, what string, change func(p *wire.Packet)) {
 	c := t.Connect()
 	c.Control()
-	silentOn(c, what, change)
+	dropsWriteOn(c, what, change)
 }
 
-// silentOn is silent on a connection.
-func silentOn(c *conformance.Conn, what string, change func(p *wire.Packet)) {
+// dropsWriteOn is dropsWrite on a connection.
+func dropsWriteOn(c *conformance.Conn, what string, change func(p *wire.Packet)) {
 	p := c.Write(0, make([]byte, 8))
 	change(p)
 	c.Send(p)
@@ -22,16 +22,16 @@ func silentOn(c *conformance.Conn, what string, change func(p *wire.Packet)) {
 	c.Alive(what)
 }
 
-// executed connects, sends a WRITE that change makes unusual, and fails the case if the device does
-// not acknowledge it.
-func executed(t *conformance.T, what string, change func(p *wire.Packet)) {
+// takesWrite connects, sends a WRITE that change makes unusual, and fails the case if the device
+// does not acknowledge it.
+func takesWrite(t *conformance.T, what string, change func(p *wire.Packet)) {
 	c := t.Connect()
 	c.Control()
-	executedOn(t, c, what, change)
+	takesWriteOn(t, c, what, change)
 }
 
-// executedOn is executed on a connection.
-func executedOn(t *conformance.T, c *conformance.Conn, what string, change func(p *wire.Packet)) {
+// takesWriteOn is takesWrite on a connection.
+func takesWriteOn(t *conformance.T, c *conformance.Conn, what string, change func(p *wire.Packet)) {
 	if !acknowledged(t, c, change) {
 		t.Fail("%s must be executed, but was not acknowledged", what)
 	}
