@@ -22,15 +22,8 @@ func dropsWriteOn(c *conformance.Conn, what string, change func(p *wire.Packet))
 	c.Alive(what)
 }
 
-// takesWrite connects, sends a WRITE that change makes unusual, and fails the case if the device
-// does not acknowledge it.
-func takesWrite(t *conformance.T, what string, change func(p *wire.Packet)) {
-	c := t.Connect()
-	c.Control()
-	takesWriteOn(t, c, what, change)
-}
-
-// takesWriteOn is takesWrite on a connection.
+// takesWriteOn sends a WRITE that change makes unusual, and fails the case if the device does not
+// acknowledge it.
 func takesWriteOn(t *conformance.T, c *conformance.Conn, what string, change func(p *wire.Packet)) {
 	if !acknowledged(t, c, change) {
 		t.Fail("%s must be executed, but was not acknowledged", what)
