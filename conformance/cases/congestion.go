@@ -16,7 +16,7 @@ const (
 	ce                 = 3
 	noCNP              = "the device sends no CNP for marked packets: congestion management is optional (IBA A17.9.3)"
 	cnpLen             = bth.BTHLen + bth.CNPReservedLen + bth.ICRCLen
-	slowdown           = 4 // a READ that takes so many times longer was cnpSlowed down
+	slowdown           = 4 // a READ that takes so many times longer was slowed down
 	recovery           = 2
 	measuredReads      = 30
 	cnpReadLen         = 32768
