@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -19,10 +18,13 @@ type Conn struct {
 	// AutoAck makes the tester acknowledge requests of the device while a script waits for a
 	// response. It is set in a new Conn.
 	AutoAck bool
+	// Memory is what READs of the device get at the address Local.VA: see Serve.
+	Memory []byte
 
 	t       *T
 	program Program
 	peer    Peer
+	cm      *cmConn // nil without rdma_cm
 	in      chan *wire.Received
 	flooded atomic.Bool
 	// requests are those that came while the script waited for a response.
@@ -101,39 +103,39 @@ func (c *Conn) Message(data []byte) *wire.Packet {
 }
 
 // Send sends p and returns the time.
-func (c *Conn) Send(p *wire.Packet) time.Time {
-	t := c.t
-	if p.NeedsRaw() && !t.run.Link.Raw() {
-		t.NotRun("%v", wire.ErrRaw)
-	}
-	at := time.Now()
-	b, err := t.run.send(c.Target.Addr, p)
-	switch {
-	case errors.Is(err, wire.ErrUnsendable):
-		t.NotRun("%v", err)
-	case err != nil:
-		t.Inconclusive("sending: %v", err)
-	}
-	t.log.sent(at, t.run.Link.Local(), c.Target.Addr, p, b)
-	return at
-}
+func (c *Conn) Send(p *wire.Packet) time.Time { return c.t.send(c.Target.Addr, p) }
 
-// Next returns the next packet that came for c, or nil if none came within d.
+// Next returns the next packet that came for c. It returns nil if none came within d, or if the
+// device has ended the connection with a DREQ, which is answered.
 func (c *Conn) Next(d time.Duration) *wire.Received {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	select {
-	case r := <-c.in:
-		return r
-	case <-timer.C:
-		if c.flooded.Load() {
-			c.t.Inconclusive("the device floods the tester: more than %d packets waited", maxQueue)
+	for {
+		select {
+		case r := <-c.in:
+			return r
+		case r := <-c.strays():
+			c.cm.gsi.keep(r)
+		case <-timer.C:
+			if c.flooded.Load() {
+				c.t.Inconclusive("the device floods the tester: more than %d packets waited", maxQueue)
+			}
+			return nil
+		case <-c.t.ctx.Done():
+			c.t.Inconclusive("the time for one case is over: %v", context.Cause(c.t.ctx))
 		}
-		return nil
-	case <-c.t.ctx.Done():
-		c.t.Inconclusive("the time for one case is over: %v", context.Cause(c.t.ctx))
+		if c.cm.disconnected() && len(c.in) == 0 {
+			return nil
+		}
 	}
-	panic("unreachable")
+}
+
+// strays returns the channel of messages to queue pair 1 while c is connected with rdma_cm.
+func (c *Conn) strays() chan *wire.Received {
+	if c.cm == nil || c.cm.ended {
+		return nil
+	}
+	return c.t.run.strays
 }
 
 // Response returns the next response that came for c, or nil if none came within d. Requests of
@@ -170,19 +172,10 @@ func (c *Conn) CNPs() []*wire.Received {
 	return all
 }
 
-// Acknowledge answers a SEND or WRITE of the device as a responder does, if r asks for it.
+// Acknowledge answers a request of the device as a responder does: see [Conn.Serve].
 func (c *Conn) Acknowledge(r *wire.Received) {
-	if !r.Opcode.Valid() || r.Opcode.Info().Service != bth.ServiceRC {
-		return
-	}
-	if r.PSN == c.expected || c.msn == 0 && r.PSN == c.Target.PSN {
-		c.expected = r.PSN.Add(1)
-		if r.Opcode.Info().Ends() {
-			c.msn++
-		}
-	}
-	if r.AckReq {
-		c.Send(c.Ack(r.PSN, bth.Syndrome(0x1f)))
+	if r.Opcode.Info().Service == bth.ServiceRC {
+		c.Serve(r)
 	}
 }
 
@@ -201,18 +194,27 @@ type Match struct {
 
 // Expect returns the next response, which must match within the timeout; otherwise the case fails.
 func (c *Conn) Expect(m Match) *wire.Received {
-	r := c.Response(c.t.Timeout())
-	switch {
-	case r == nil:
-		c.t.Fail("%s was expected within %v, nothing came", m.What, c.t.Timeout())
-	case r.Err != nil:
-		c.t.Fail("%s was expected, a packet came that cannot be decoded: %v", m.What, r.Err)
-	case r.ICRC == wire.Wrong:
-		c.t.Fail("%s was expected, a packet with a wrong ICRC came: %s", m.What, Describe(r))
-	case !m.Is(r):
-		c.t.Fail("%s was expected, but came %s", m.What, Describe(r))
+	return c.expect(m, func(*wire.Received) bool { return false })
+}
+
+// expect is Expect for the next response that skip does not match.
+func (c *Conn) expect(m Match, skip func(r *wire.Received) bool) *wire.Received {
+	for end := time.Now().Add(c.t.Timeout()); ; {
+		r := c.Response(time.Until(end))
+		switch {
+		case r == nil:
+			c.t.Fail("%s was expected within %v, nothing came", m.What, c.t.Timeout())
+		case r.Err != nil:
+			c.t.Fail("%s was expected, a packet came that cannot be decoded: %v", m.What, r.Err)
+		case r.ICRC == wire.Wrong:
+			c.t.Fail("%s was expected, a packet with a wrong ICRC came: %s", m.What, Describe(r))
+		case skip(r):
+			continue
+		case !m.Is(r):
+			c.t.Fail("%s was expected, but came %s", m.What, Describe(r))
+		}
+		return r
 	}
-	return r
 }
 
 // Quiet fails the case if a response comes within the silence time. why says what must not be

@@ -31,6 +31,7 @@ type Runner struct {
 	mu     sync.Mutex // guards what follows; held for no I/O
 	conns  map[bth.QPN]*Conn
 	strays chan *wire.Received // to queue pair 1
+	guid   uint64              // of the tester; new in each run, as a host that restarts
 	log    *Log
 
 	sendMu sync.Mutex // serializes Link.Send
@@ -60,15 +61,17 @@ func (r *Runner) Run(ctx context.Context, cases []*Case) []*Result {
 	ctx, stop := context.WithCancel(ctx)
 	r.conns = map[bth.QPN]*Conn{}
 	r.strays = make(chan *wire.Received, maxQueue)
+	r.guid = newGUID()
 	var receiver sync.WaitGroup
 	receiver.Go(func() { r.receive(ctx) })
 	defer receiver.Wait()
 	defer stop()
 	var all []*Result
-	for _, c := range cases {
+	for i, c := range cases {
 		if ctx.Err() != nil {
 			break
 		}
+		r.prepare(cases[i:])
 		x := r.once(ctx, c)
 		if x.Verdict == Fail || x.Verdict == Warn {
 			if again := r.once(ctx, c); again.Verdict != x.Verdict {
@@ -83,6 +86,30 @@ func (r *Runner) Run(ctx context.Context, cases []*Case) []*Result {
 		}
 	}
 	return all
+}
+
+// Preparer is a Device that can start programs before Open needs them.
+type Preparer interface {
+	// Prepare tells which programs the next calls of Open need, in order. It does not block.
+	Prepare(next []Program)
+}
+
+// lookahead is the number of cases whose programs are started ahead.
+const lookahead = 5
+
+// prepare lets the device start the programs of the next cases.
+func (r *Runner) prepare(cases []*Case) {
+	d, ok := r.Device.(Preparer)
+	if !ok {
+		return
+	}
+	var next []Program
+	for _, c := range cases[:min(len(cases), lookahead)] {
+		if !c.Raw || r.Link.Raw() {
+			next = append(next, c.Program)
+		}
+	}
+	d.Prepare(next)
 }
 
 // once runs a case once.
@@ -190,5 +217,13 @@ func (r *Runner) newLocal() Local {
 		PSN:  bth.PSN(binary.BigEndian.Uint32(b[4:]) & 0xffffff),
 		RKey: binary.BigEndian.Uint32(b[8:]) | 1,
 		VA:   uint64(binary.BigEndian.Uint32(b[12:])) << 12,
+
+		Reads: 16, AckTimeout: 14, Retries: 7, RNRRetries: 7,
 	}
+}
+
+func newGUID() uint64 {
+	var b [8]byte
+	rand.Read(b[:])
+	return binary.BigEndian.Uint64(b[:])
 }

@@ -19,9 +19,9 @@ const (
 	slowdown           = 4 // a READ that takes so many times longer was slowed down
 	recovery           = 2
 	measuredReads      = 30
-	cnpReadLen         = 32768
+	measuredLen        = 32768
 	maxRecovery        = 5 * time.Second
-	cnpMarks           = 64
+	marks              = 64
 	floodTime          = 300 * time.Millisecond
 	maxIntervalSamples = 10000
 )
@@ -99,12 +99,12 @@ var congestion = []conformance.Case{
 		Run: func(t *conformance.T) {
 			c := t.Connect()
 			c.Control()
-			before, during := cnpSlowed(t, c)
+			before, during := slowed(t, c)
 			t.Sample("READ before CNPs", "µs", micros(before))
 			t.Sample("READ during CNPs", "µs", micros(during))
 			if during < slowdown*before {
 				t.Unsupported("READs of %d bytes take %v before and %v during CNPs: the device does not reduce the rate of READ "+
-					"responses", cnpReadLen, before, during)
+					"responses", measuredLen, before, during)
 			}
 		},
 	},
@@ -115,12 +115,12 @@ var congestion = []conformance.Case{
 		Run: func(t *conformance.T) {
 			c := t.Connect()
 			c.Control()
-			before, during := cnpSlowed(t, c)
+			before, during := slowed(t, c)
 			if during < slowdown*before {
 				t.Unsupported("the device does not reduce the rate of READ responses")
 			}
 			for begin := time.Now(); time.Since(begin) < maxRecovery; {
-				if cnpReadTime(t, c, nil) < recovery*before {
+				if readTime(t, c, nil) < recovery*before {
 					t.Sample("time to recover", "ms", float64(time.Since(begin).Milliseconds()))
 					return
 				}
@@ -215,7 +215,7 @@ func marked(t *conformance.T, c *conformance.Conn, ecn uint8, n int) (cnps []*wi
 
 // needCNPs returns the CNPs for packets that are marked; without one the case is unsupported.
 func needCNPs(t *conformance.T, c *conformance.Conn) []*wire.Received {
-	cnps, _ := marked(t, c, ce, cnpMarks)
+	cnps, _ := marked(t, c, ce, marks)
 	if len(cnps) == 0 {
 		c.Quiet("a WRITE that was acknowledged") // a CNP may come after the last acknowledgement
 		cnps = c.CNPs()
@@ -232,7 +232,7 @@ func cnpIntervals(t *conformance.T) {
 	c.Control()
 	all := needCNPs(t, c)
 	for begin := time.Now(); time.Since(begin) < floodTime && len(all) < maxIntervalSamples; {
-		more, _ := marked(t, c, ce, cnpMarks)
+		more, _ := marked(t, c, ce, marks)
 		all = append(all, more...)
 	}
 	if len(all) < 2 {
@@ -247,22 +247,22 @@ func cnpIntervals(t *conformance.T) {
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
-// cnpSlowed returns the median time of a READ before and during CNPs.
-func cnpSlowed(t *conformance.T, c *conformance.Conn) (before, during time.Duration) {
-	return cnpReadTime(t, c, nil), cnpReadTime(t, c, func() { c.Send(cnp(c)) })
+// slowed returns the median time of a READ before and during CNPs.
+func slowed(t *conformance.T, c *conformance.Conn) (before, during time.Duration) {
+	return readTime(t, c, nil), readTime(t, c, func() { c.Send(cnp(c)) })
 }
 
-// cnpReadTime returns the median time of READs, one after the other. each is called before each of
+// readTime returns the median time of READs, one after the other. each is called before each of
 // them.
-func cnpReadTime(t *conformance.T, c *conformance.Conn, each func()) time.Duration {
+func readTime(t *conformance.T, c *conformance.Conn, each func()) time.Duration {
 	var times []time.Duration
 	for range measuredReads {
 		if each != nil {
 			each()
 		}
-		p := c.Read(0, cnpReadLen)
+		p := c.Read(0, measuredLen)
 		begin := c.Send(p)
-		responses := cnpReadLen / c.Target.MTU
+		responses := measuredLen / c.Target.MTU
 		for i := range responses {
 			r := c.Response(t.Timeout())
 			if r == nil || r.Err != nil || r.PSN != c.PSN.Add(uint32(i)) {

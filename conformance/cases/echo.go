@@ -9,8 +9,8 @@ import (
 	"github.com/gorxe/gorxe/conformance/wire"
 )
 
-// echoData returns n bytes that differ from those of another seed.
-func echoData(seed byte, n int) []byte {
+// fill returns n bytes that differ from those of another seed.
+func fill(seed byte, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
 		b[i] = seed + byte(i)*7 + byte(i>>8)*13
@@ -80,7 +80,7 @@ func dialUD(t *conformance.T) *echo {
 
 // control checks that the program answers. Whether the data is right, the test shows.
 func (e *echo) control() {
-	e.put(e.send(echoData(1, 16))...)
+	e.put(e.send(fill(1, 16))...)
 	if e.NextMessage(e.t.Timeout()) == nil {
 		e.t.Inconclusive("before the test: a correct message was not answered")
 	}
@@ -132,7 +132,7 @@ func (e *echo) dropped(what string, all ...*wire.Packet) {
 
 // alive checks that the device receives a correct message after why.
 func (e *echo) alive(why string) {
-	if wrong := e.exchange(echoData(99, 16)); wrong != "" {
+	if wrong := e.exchange(fill(99, 16)); wrong != "" {
 		e.t.Fail("after %s: %s", why, wrong)
 	}
 }
@@ -142,7 +142,7 @@ func (e *echo) alive(why string) {
 func (e *echo) droppedOrDead(what string, all ...*wire.Packet) {
 	e.put(all...)
 	e.NoMessage(what)
-	if wrong := e.exchange(echoData(99, 16)); wrong != "" {
+	if wrong := e.exchange(fill(99, 16)); wrong != "" {
 		e.t.Unclear("the receive of %s completes with an error, or the queue pair stops (%s); other devices drop the message "+
 			"and go on", what, wrong)
 	}

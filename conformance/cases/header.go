@@ -130,7 +130,7 @@ var header = []conformance.Case{
 			c.Control()
 			// The reply comes to this link only if its destination port is 4791.
 			for _, port := range []uint16{0xc000, 0xd123, 0xffff} {
-				takesWriteOn(t, c, "a request of another source port", func(p *wire.Packet) { p.SrcPort = port })
+				executedOn(t, c, "a request of another source port", func(p *wire.Packet) { p.SrcPort = port })
 			}
 		},
 	},

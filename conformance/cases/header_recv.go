@@ -15,7 +15,7 @@ var headerReceived = []conformance.Case{
 		Rule:   "A packet to a queue pair that does not exist is dropped silently.",
 		Source: "IBA 9.6.1.1; Linux rxe_recv.c, hdr_check",
 		Run: func(t *conformance.T) {
-			dropsWrite(t, "a packet to an unknown queue pair", func(p *wire.Packet) { p.DestQP ^= 0x7ff000 })
+			unanswered(t, "a packet to an unknown queue pair", func(p *wire.Packet) { p.DestQP ^= 0x7ff000 })
 		},
 	},
 	{
@@ -23,7 +23,7 @@ var headerReceived = []conformance.Case{
 		Rule:   "A packet to queue pair 0 is dropped silently.",
 		Source: "IBA CA17-33",
 		Run: func(t *conformance.T) {
-			dropsWrite(t, "a packet to queue pair 0", func(p *wire.Packet) { p.DestQP = 0 })
+			unanswered(t, "a packet to queue pair 0", func(p *wire.Packet) { p.DestQP = 0 })
 		},
 	},
 	{
@@ -33,9 +33,9 @@ var headerReceived = []conformance.Case{
 		Run: func(t *conformance.T) {
 			c := t.Connect()
 			c.Control()
-			takesWriteOn(t, c, "a request with FECN", func(p *wire.Packet) { p.FECN = true })
-			takesWriteOn(t, c, "a request with BECN", func(p *wire.Packet) { p.BECN = true })
-			takesWriteOn(t, c, "a request with both", func(p *wire.Packet) { p.FECN, p.BECN = true, true })
+			executedOn(t, c, "a request with FECN", func(p *wire.Packet) { p.FECN = true })
+			executedOn(t, c, "a request with BECN", func(p *wire.Packet) { p.BECN = true })
+			executedOn(t, c, "a request with both", func(p *wire.Packet) { p.FECN, p.BECN = true, true })
 		},
 	},
 	{
@@ -46,12 +46,12 @@ var headerReceived = []conformance.Case{
 			c := t.Connect()
 			c.Control()
 			for _, v := range []uint8{0x04, 0x68, 0xb8, 0xfc} {
-				takesWriteOn(t, c, "a request with another DSCP", func(p *wire.Packet) { p.TOS = v })
+				executedOn(t, c, "a request with another DSCP", func(p *wire.Packet) { p.TOS = v })
 			}
 			for _, v := range []uint8{1, 2, 255} {
-				takesWriteOn(t, c, "a request with another time to live", func(p *wire.Packet) { p.TTL = v })
+				executedOn(t, c, "a request with another time to live", func(p *wire.Packet) { p.TTL = v })
 			}
-			takesWriteOn(t, c, "a request in which FECN changed on the way", func(p *wire.Packet) {
+			executedOn(t, c, "a request in which FECN changed on the way", func(p *wire.Packet) {
 				p.Damage = func(b []byte) []byte { b[4] ^= 0xc0; return b }
 			})
 		},
@@ -64,7 +64,7 @@ var headerReceived = []conformance.Case{
 			c := t.Connect()
 			c.Control()
 			for _, port := range []uint16{1025, 0xc000, 0xfffe} {
-				takesWriteOn(t, c, "a request of another source port", func(p *wire.Packet) { p.SrcPort = port })
+				executedOn(t, c, "a request of another source port", func(p *wire.Packet) { p.SrcPort = port })
 			}
 		},
 	},
@@ -105,7 +105,7 @@ var headerReceived = []conformance.Case{
 		Rule:   "A packet whose UDP length is longer than its IP packet is dropped silently.",
 		Source: "IBA CA17-24, CA17-21",
 		Run: func(t *conformance.T) {
-			dropsWrite(t, "a UDP length of 4 bytes more", edited(addUDPLen(4)))
+			unanswered(t, "a UDP length of 4 bytes more", edited(addUDPLen(4)))
 		},
 	},
 	{
@@ -113,7 +113,7 @@ var headerReceived = []conformance.Case{
 		Rule:   "A packet whose UDP length is shorter than its IP packet is dropped silently.",
 		Source: "IBA CA17-24, CA17-21",
 		Run: func(t *conformance.T) {
-			dropsWrite(t, "a UDP length of 4 bytes less", edited(addUDPLen(-4)))
+			unanswered(t, "a UDP length of 4 bytes less", edited(addUDPLen(-4)))
 		},
 	},
 	{
@@ -121,7 +121,7 @@ var headerReceived = []conformance.Case{
 		Rule:   "An IP packet that is shorter than its length field is dropped silently.",
 		Source: "IBA CA17-24, CA17-6, CA17-15",
 		Run: func(t *conformance.T) {
-			dropsWrite(t, "an IP packet that is cut", func(p *wire.Packet) {
+			unanswered(t, "an IP packet that is cut", func(p *wire.Packet) {
 				p.NoChecksum, p.Header = true, func(ip []byte) []byte { return ip[:len(ip)-4] }
 			})
 		},
@@ -131,7 +131,7 @@ var headerReceived = []conformance.Case{
 		Rule:   "A packet whose IP length ends before the ICRC is dropped silently.",
 		Source: "IBA CA17-24, CA17-6, CA17-15",
 		Run: func(t *conformance.T) {
-			dropsWrite(t, "an IP length of 4 bytes less", func(p *wire.Packet) {
+			unanswered(t, "an IP length of 4 bytes less", func(p *wire.Packet) {
 				p.NoChecksum, p.Header = true, func(ip []byte) []byte {
 					at := 2
 					if ip[0]>>4 == 6 {
@@ -151,8 +151,8 @@ var headerReceived = []conformance.Case{
 			c := t.Connect()
 			need4(t, c)
 			c.Control()
-			dropsWriteOn(c, "a packet with IPv4 options", edited(addOptions))
-			dropsWriteOn(c, "a packet with IPv4 options in its ICRC", edited(func(ip []byte) []byte {
+			silentOn(c, "a packet with IPv4 options", edited(addOptions))
+			silentOn(c, "a packet with IPv4 options in its ICRC", edited(func(ip []byte) []byte {
 				return wire.FixICRC(addOptions(ip))
 			}))
 		},
@@ -189,7 +189,7 @@ var headerReceived = []conformance.Case{
 		Rule:   "A RoCEv1 frame to a queue pair of a RoCEv2 GID is dropped silently.",
 		Source: "IBA CA17-41, CA17-43",
 		Run: func(t *conformance.T) {
-			dropsWrite(t, "a RoCEv1 frame", func(p *wire.Packet) { p.V1 = true })
+			unanswered(t, "a RoCEv1 frame", func(p *wire.Packet) { p.V1 = true })
 		},
 	},
 	{
@@ -216,7 +216,7 @@ var headerReceived = []conformance.Case{
 			c := t.Connect()
 			need4(t, c)
 			c.Control()
-			dropsWriteOn(c, "a wrong IPv4 header checksum", func(p *wire.Packet) {
+			silentOn(c, "a wrong IPv4 header checksum", func(p *wire.Packet) {
 				p.KeepSum, p.Header = true, func(ip []byte) []byte { ip[11] ^= 0x55; return ip }
 			})
 		},
@@ -230,7 +230,7 @@ var headerReceived = []conformance.Case{
 			need4(t, c)
 			c.Control()
 			for _, id := range []uint16{1, 0x00ff, 0xff00, 0xffff} {
-				takesWriteOn(t, c, "a packet with another identification", func(p *wire.Packet) {
+				executedOn(t, c, "a packet with another identification", func(p *wire.Packet) {
 					p.NoChecksum, p.Header = true, func(ip []byte) []byte {
 						binary.BigEndian.PutUint16(ip[4:], id)
 						return wire.FixICRC(ip)
@@ -244,7 +244,7 @@ var headerReceived = []conformance.Case{
 		Rule:   "A packet to another UDP port than 4791 is no RoCEv2 packet.",
 		Source: "IBA CA17-20, CA17-24",
 		Run: func(t *conformance.T) {
-			dropsWrite(t, "a packet to UDP port 4790", func(p *wire.Packet) {
+			unanswered(t, "a packet to UDP port 4790", func(p *wire.Packet) {
 				p.NoChecksum, p.Header = true, func(ip []byte) []byte { ip[udpAt(ip)+3]--; return wire.FixICRC(ip) }
 			})
 		},
@@ -256,10 +256,10 @@ var headerReceived = []conformance.Case{
 		Run: func(t *conformance.T) {
 			c := t.Connect()
 			c.Control()
-			dropsWriteOn(c, "a packet with a wrong ICRC", func(p *wire.Packet) {
+			silentOn(c, "a packet with a wrong ICRC", func(p *wire.Packet) {
 				p.Damage = func(b []byte) []byte { return append(b[:len(b)-bth.ICRCLen], 1, 2, 3, 4) }
 			})
-			dropsWriteOn(c, "a packet with ICRC 0", func(p *wire.Packet) {
+			silentOn(c, "a packet with ICRC 0", func(p *wire.Packet) {
 				p.Damage = func(b []byte) []byte { return append(b[:len(b)-bth.ICRCLen], 0, 0, 0, 0) }
 			})
 		},

@@ -5,16 +5,16 @@ import (
 	"github.com/gorxe/gorxe/conformance/wire"
 )
 
-// dropsWrite connects, sends a WRITE that change makes invalid, and fails the case if the device
+// unanswered connects, sends a WRITE that change makes invalid, and fails the case if the device
 // answers it, or does not execute a correct WRITE afterwards.
-func dropsWrite(t *conformance.T, what string, change func(p *wire.Packet)) {
+func unanswered(t *conformance.T, what string, change func(p *wire.Packet)) {
 	c := t.Connect()
 	c.Control()
-	dropsWriteOn(c, what, change)
+	silentOn(c, what, change)
 }
 
-// dropsWriteOn is dropsWrite on a connection.
-func dropsWriteOn(c *conformance.Conn, what string, change func(p *wire.Packet)) {
+// silentOn is unanswered on a connection.
+func silentOn(c *conformance.Conn, what string, change func(p *wire.Packet)) {
 	p := c.Write(0, make([]byte, 8))
 	change(p)
 	c.Send(p)
@@ -22,9 +22,9 @@ func dropsWriteOn(c *conformance.Conn, what string, change func(p *wire.Packet))
 	c.Alive(what)
 }
 
-// takesWriteOn sends a WRITE that change makes unusual, and fails the case if the device does not
+// executedOn sends a WRITE that change makes unusual, and fails the case if the device does not
 // acknowledge it.
-func takesWriteOn(t *conformance.T, c *conformance.Conn, what string, change func(p *wire.Packet)) {
+func executedOn(t *conformance.T, c *conformance.Conn, what string, change func(p *wire.Packet)) {
 	if !acknowledged(t, c, change) {
 		t.Fail("%s must be executed, but was not acknowledged", what)
 	}

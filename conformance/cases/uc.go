@@ -14,9 +14,9 @@ var uc = []conformance.Case{
 		Source: "IBA 9.8, 9.8.2; Linux rxe_resp.c, acknowledge",
 		Run: func(t *conformance.T) {
 			e := dialUC(t)
-			p := e.send(echoData(2, 100))
+			p := e.send(fill(2, 100))
 			p[0].AckReq = true
-			e.answer("a SEND ONLY", echoData(2, 100), p...)
+			e.answer("a SEND ONLY", fill(2, 100), p...)
 			e.NoMessage("AckReq")
 		},
 	},
@@ -27,7 +27,7 @@ var uc = []conformance.Case{
 		Run: func(t *conformance.T) {
 			e := dialUC(t)
 			for _, n := range []int{1024, 1025, 3001, 4096} {
-				e.answer("a SEND", echoData(byte(n), n), e.send(echoData(byte(n), n))...)
+				e.answer("a SEND", fill(byte(n), n), e.send(fill(byte(n), n))...)
 			}
 		},
 	},
@@ -37,9 +37,9 @@ var uc = []conformance.Case{
 		Source: "IBA C9-166, 9.8.2.2.1; Linux rxe_resp.c, check_psn",
 		Run: func(t *conformance.T) {
 			e := dialUC(t)
-			p := e.send(echoData(3, 4096))
+			p := e.send(fill(3, 4096))
 			e.dropped("a SEND without its second packet", p[0], p[2], p[3])
-			p = e.send(echoData(4, 4096))
+			p = e.send(fill(4, 4096))
 			e.dropped("a SEND without its third packet", p[0], p[1], p[3])
 		},
 	},
@@ -49,7 +49,7 @@ var uc = []conformance.Case{
 		Source: "IBA C9-166, C9-167; Linux rxe_resp.c, check_op_seq",
 		Run: func(t *conformance.T) {
 			e := dialUC(t)
-			e.dropped("a SEND without its first packet", e.send(echoData(5, 3000))[1:]...)
+			e.dropped("a SEND without its first packet", e.send(fill(5, 3000))[1:]...)
 		},
 	},
 	{
@@ -58,9 +58,9 @@ var uc = []conformance.Case{
 		Source: "IBA C9-166, 9.8.2.2.1",
 		Run: func(t *conformance.T) {
 			e := dialUC(t)
-			p := e.send(echoData(6, 3000))
+			p := e.send(fill(6, 3000))
 			e.put(p[:2]...)
-			e.answer("a SEND after a SEND without its last packet", echoData(7, 2000), e.send(echoData(7, 2000))...)
+			e.answer("a SEND after a SEND without its last packet", fill(7, 2000), e.send(fill(7, 2000))...)
 		},
 	},
 	{
@@ -71,7 +71,7 @@ var uc = []conformance.Case{
 			e := dialUC(t)
 			for _, gap := range []uint32{1, 1000, 1 << 22} {
 				e.PSN = e.PSN.Add(gap)
-				e.answer("a SEND after a gap", echoData(8, 2000), e.send(echoData(8, 2000))...)
+				e.answer("a SEND after a gap", fill(8, 2000), e.send(fill(8, 2000))...)
 			}
 		},
 	},
@@ -81,10 +81,10 @@ var uc = []conformance.Case{
 		Source: "IBA C9-167; Linux rxe_resp.c, check_op_seq",
 		Run: func(t *conformance.T) {
 			e := dialUC(t)
-			e.dropped("a SEND LAST without FIRST", e.next(e.part(bth.UCSendLast, echoData(9, 8)))...)
-			e.dropped("a SEND MIDDLE without FIRST", e.next(e.part(bth.UCSendMiddle, echoData(9, 1024)))...)
-			e.dropped("SEND MIDDLE and LAST without FIRST", e.next(e.part(bth.UCSendMiddle, echoData(9, 1024)),
-				e.part(bth.UCSendLast, echoData(9, 8)))...)
+			e.dropped("a SEND LAST without FIRST", e.next(e.part(bth.UCSendLast, fill(9, 8)))...)
+			e.dropped("a SEND MIDDLE without FIRST", e.next(e.part(bth.UCSendMiddle, fill(9, 1024)))...)
+			e.dropped("SEND MIDDLE and LAST without FIRST", e.next(e.part(bth.UCSendMiddle, fill(9, 1024)),
+				e.part(bth.UCSendLast, fill(9, 8)))...)
 		},
 	},
 	{
@@ -93,8 +93,8 @@ var uc = []conformance.Case{
 		Source: "IBA o9-116, C9-167; Linux rxe_resp.c, check_op_seq",
 		Run: func(t *conformance.T) {
 			e := dialUC(t)
-			e.put(e.next(e.part(bth.UCSendFirst, echoData(10, 1024)))...)
-			e.put(e.send(echoData(11, 64))...)
+			e.put(e.next(e.part(bth.UCSendFirst, fill(10, 1024)))...)
+			e.put(e.send(fill(11, 64))...)
 			if m := e.NextMessage(t.Timeout()); m == nil {
 				e.alive("a SEND ONLY inside another SEND")
 				t.Unclear("the SEND ONLY inside another SEND is dropped too, as by Linux rxe; others receive it")
@@ -108,8 +108,8 @@ var uc = []conformance.Case{
 		Source: "IBA C9-167; Linux rxe_resp.c, check_op_seq",
 		Run: func(t *conformance.T) {
 			e := dialUC(t)
-			e.dropped("SEND FIRST and WRITE LAST", e.next(e.part(bth.UCSendFirst, echoData(12, 1024)),
-				e.part(bth.UCWriteLast, echoData(12, 8)))...)
+			e.dropped("SEND FIRST and WRITE LAST", e.next(e.part(bth.UCSendFirst, fill(12, 1024)),
+				e.part(bth.UCWriteLast, fill(12, 8)))...)
 		},
 	},
 	{
@@ -118,10 +118,10 @@ var uc = []conformance.Case{
 		Source: "IBA 9.8.2.1, C9-165; Linux rxe_resp.c, check_length",
 		Run: func(t *conformance.T) {
 			e := dialUC(t)
-			e.dropped("a SEND FIRST of 1020 bytes", e.next(e.part(bth.UCSendFirst, echoData(13, 1020)),
-				e.part(bth.UCSendLast, echoData(13, 8)))...)
-			e.dropped("a SEND MIDDLE of 1020 bytes", e.next(e.part(bth.UCSendFirst, echoData(13, 1024)),
-				e.part(bth.UCSendMiddle, echoData(13, 1020)), e.part(bth.UCSendLast, echoData(13, 8)))...)
+			e.dropped("a SEND FIRST of 1020 bytes", e.next(e.part(bth.UCSendFirst, fill(13, 1020)),
+				e.part(bth.UCSendLast, fill(13, 8)))...)
+			e.dropped("a SEND MIDDLE of 1020 bytes", e.next(e.part(bth.UCSendFirst, fill(13, 1024)),
+				e.part(bth.UCSendMiddle, fill(13, 1020)), e.part(bth.UCSendLast, fill(13, 8)))...)
 		},
 	},
 	{
@@ -130,9 +130,9 @@ var uc = []conformance.Case{
 		Source: "IBA 9.8.2.1, C9-165; Linux rxe_resp.c, check_length",
 		Run: func(t *conformance.T) {
 			e := dialUC(t)
-			e.dropped("a SEND ONLY of 1028 bytes", e.next(e.part(bth.UCSendOnly, echoData(14, 1028)))...)
-			e.dropped("a SEND LAST of 1028 bytes", e.next(e.part(bth.UCSendFirst, echoData(14, 1024)),
-				e.part(bth.UCSendLast, echoData(14, 1028)))...)
+			e.dropped("a SEND ONLY of 1028 bytes", e.next(e.part(bth.UCSendOnly, fill(14, 1028)))...)
+			e.dropped("a SEND LAST of 1028 bytes", e.next(e.part(bth.UCSendFirst, fill(14, 1024)),
+				e.part(bth.UCSendLast, fill(14, 1028)))...)
 		},
 	},
 	{
@@ -141,7 +141,7 @@ var uc = []conformance.Case{
 		Source: "IBA 9.9.3; Linux rxe_resp.c, RESPST_ERR_LENGTH",
 		Run: func(t *conformance.T) {
 			e := dialUC(t)
-			e.droppedOrDead("a SEND longer than the receive", e.send(echoData(15, e.Target.ReceiveLen+8))...)
+			e.droppedOrDead("a SEND longer than the receive", e.send(fill(15, e.Target.ReceiveLen+8))...)
 		},
 	},
 	{
@@ -150,11 +150,11 @@ var uc = []conformance.Case{
 		Source: "IBA 9.2.1, table 38",
 		Run: func(t *conformance.T) {
 			e := dialUC(t)
-			e.answer("a SEND ONLY with immediate data", echoData(16, 64),
-				e.next(e.part(bth.UCSendOnlyImm, echoData(16, 64)))...)
-			p := e.send(echoData(17, 1500))
+			e.answer("a SEND ONLY with immediate data", fill(16, 64),
+				e.next(e.part(bth.UCSendOnlyImm, fill(16, 64)))...)
+			p := e.send(fill(17, 1500))
 			p[1].Opcode, p[1].Imm = bth.UCSendLastImm, 0x01020304
-			e.answer("a SEND LAST with immediate data", echoData(17, 1500), p...)
+			e.answer("a SEND LAST with immediate data", fill(17, 1500), p...)
 		},
 	},
 	{
@@ -164,7 +164,7 @@ var uc = []conformance.Case{
 		Run: func(t *conformance.T) {
 			e := dialUC(t)
 			for _, op := range []bth.Opcode{bth.RCSendOnly, bth.UDSendOnly, bth.RCAck, 0x2c, 0x3f} {
-				p := e.part(op, echoData(18, 64))
+				p := e.part(op, fill(18, 64))
 				p.DETH = bth.DETH{QKey: 0x11111111, SrcQP: e.Local.QPN}
 				e.put(p)
 			}
@@ -178,11 +178,11 @@ var uc = []conformance.Case{
 		Source: "IBA C9-165, 9.6.1; Linux rxe_recv.c, hdr_check, check_keys",
 		Run: func(t *conformance.T) {
 			e := dialUC(t)
-			p := e.part(bth.UCSendOnly, echoData(19, 64))
+			p := e.part(bth.UCSendOnly, fill(19, 64))
 			p.Version = 1
-			q := e.part(bth.UCSendOnly, echoData(19, 64))
+			q := e.part(bth.UCSendOnly, fill(19, 64))
 			q.PKey = 0x1234
-			r := e.part(bth.UCSendOnly, echoData(19, 64))
+			r := e.part(bth.UCSendOnly, fill(19, 64))
 			r.Damage = func(b []byte) []byte { b[len(b)-8] ^= 1; return b }
 			e.dropped("a packet with an invalid header", p, q, r)
 		},
@@ -193,8 +193,8 @@ var uc = []conformance.Case{
 		Source: "IBA 9.8.2.2.1; Linux rxe_resp.c, check_psn",
 		Run: func(t *conformance.T) {
 			e := dialUC(t)
-			p := e.send(echoData(20, 64))
-			e.answer("a SEND", echoData(20, 64), p...)
+			p := e.send(fill(20, 64))
+			e.answer("a SEND", fill(20, 64), p...)
 			e.put(p...)
 			if m := e.NextMessage(t.Timeout()); m != nil {
 				t.Observe("a repeated SEND is received again")
@@ -211,7 +211,7 @@ var uc = []conformance.Case{
 		Run: func(t *conformance.T) {
 			e := dialUC(t, conformance.StartPSN(0xfffffd))
 			for i := range byte(4) {
-				e.answer("a SEND beyond the last PSN", echoData(21+i, 3000), e.send(echoData(21+i, 3000))...)
+				e.answer("a SEND beyond the last PSN", fill(21+i, 3000), e.send(fill(21+i, 3000))...)
 			}
 		},
 	},
@@ -228,7 +228,7 @@ func ucRequester(t *conformance.T) {
 	e := dialUC(t)
 	next := e.Target.PSN
 	for i := range byte(4) {
-		m := e.answer("a SEND", echoData(i, 32), e.send(echoData(i, 32))...)
+		m := e.answer("a SEND", fill(i, 32), e.send(fill(i, 32))...)
 		if i > 0 && m.Packets[0].PSN != next {
 			t.Fail("a message begins with PSN %d, the one before ended with %d", m.Packets[0].PSN, next.Add(0xffffff))
 		}

@@ -71,7 +71,7 @@ func (w *ucWriter) exchange(all ...*wire.Packet) string {
 }
 
 // executed sends the packets of a WRITE, which the device must execute.
-func (w *ucWriter) executed(what string, all ...*wire.Packet) {
+func (w *ucWriter) taken(what string, all ...*wire.Packet) {
 	if why := w.exchange(all...); why != "" {
 		w.t.Fail("%s: %s", what, why)
 	}
@@ -84,7 +84,7 @@ func (w *ucWriter) dropped(what string, all ...*wire.Packet) {
 		w.Send(p)
 	}
 	w.NoMessage(what)
-	w.executed("after "+what, w.last(8)...)
+	w.taken("after "+what, w.last(8)...)
 }
 
 // refused is dropped where the error of the responder may also stop the queue pair.
@@ -108,10 +108,10 @@ var ucWrite = []conformance.Case{
 			w := dialUCWriter(t)
 			p := w.last(8)
 			p[0].AckReq = true
-			w.executed("a WRITE ONLY", p...)
+			w.taken("a WRITE ONLY", p...)
 			w.NoMessage("AckReq")
-			w.executed("a WRITE of four packets", w.last(4096)...)
-			w.executed("a WRITE of 1025 bytes", w.last(1025)...)
+			w.taken("a WRITE of four packets", w.last(4096)...)
+			w.taken("a WRITE of 1025 bytes", w.last(1025)...)
 		},
 	},
 	{
@@ -136,7 +136,7 @@ var ucWrite = []conformance.Case{
 			for _, p := range w.last(4096)[:3] {
 				w.Send(p)
 			}
-			w.executed("a WRITE after one without its last packet", w.last(2000)...)
+			w.taken("a WRITE after one without its last packet", w.last(2000)...)
 		},
 	},
 	{
@@ -221,7 +221,7 @@ var ucWrite = []conformance.Case{
 			} else {
 				t.Observe("the message is dropped")
 			}
-			w.executed("after a WRITE with immediate data", w.last(8)...)
+			w.taken("after a WRITE with immediate data", w.last(8)...)
 		},
 	},
 	{

@@ -18,7 +18,7 @@ var ud = []conformance.Case{
 		Run: func(t *conformance.T) {
 			e := dialUD(t)
 			for _, n := range []int{1, 40, 41, 1000, 1024} {
-				e.answer("a datagram", echoData(byte(n), n), e.send(echoData(byte(n), n))...)
+				e.answer("a datagram", fill(byte(n), n), e.send(fill(byte(n), n))...)
 			}
 		},
 	},
@@ -29,7 +29,7 @@ var ud = []conformance.Case{
 		Run: func(t *conformance.T) {
 			e := dialUD(t)
 			for _, key := range []uint32{0, e.Target.QKey + 1, ^e.Target.QKey, 0x80010000} {
-				p := e.send(echoData(2, 64))
+				p := e.send(fill(2, 64))
 				p[0].DETH.QKey = key
 				e.put(p...)
 			}
@@ -43,9 +43,9 @@ var ud = []conformance.Case{
 		Source: "IBA table 38",
 		Run: func(t *conformance.T) {
 			e := dialUD(t)
-			p := e.send(echoData(3, 64))
+			p := e.send(fill(3, 64))
 			p[0].Opcode, p[0].Imm = bth.UDSendOnlyImm, 0x01020304
-			e.answer("a datagram with immediate data", echoData(3, 64), p...)
+			e.answer("a datagram with immediate data", fill(3, 64), p...)
 		},
 	},
 	{
@@ -55,9 +55,9 @@ var ud = []conformance.Case{
 		Run: func(t *conformance.T) {
 			e := dialUD(t)
 			for _, psn := range []bth.PSN{0, 0xffffff, 0x800000, e.PSN} {
-				p := e.send(echoData(4, 64))
+				p := e.send(fill(4, 64))
 				p[0].PSN, p[0].AckReq = psn, true
-				e.answer("a datagram with any PSN", echoData(4, 64), p...)
+				e.answer("a datagram with any PSN", fill(4, 64), p...)
 			}
 			e.NoMessage("AckReq")
 		},
@@ -70,7 +70,7 @@ var ud = []conformance.Case{
 			e := dialUD(t)
 			for _, op := range []bth.Opcode{bth.RCSendOnly, bth.RCWriteOnly, bth.RCReadRequest, bth.UCSendOnly,
 				bth.UCWriteOnly, 0x60, 0x63, 0x66} {
-				p := e.send(echoData(5, 64))
+				p := e.send(fill(5, 64))
 				p[0].Opcode = op
 				e.put(p...)
 			}
@@ -84,7 +84,7 @@ var ud = []conformance.Case{
 		Source: "IBA 9.6.1; Linux rxe_recv.c, hdr_check, check_keys",
 		Run: func(t *conformance.T) {
 			e := dialUD(t)
-			p, q, r := e.send(echoData(6, 64))[0], e.send(echoData(6, 64))[0], e.send(echoData(6, 64))[0]
+			p, q, r := e.send(fill(6, 64))[0], e.send(fill(6, 64))[0], e.send(fill(6, 64))[0]
 			p.Version = 1
 			q.PKey = 0x1234
 			r.Damage = func(b []byte) []byte { b[len(b)-8] ^= 1; return b }
@@ -97,7 +97,7 @@ var ud = []conformance.Case{
 		Source: "IBA 9.9.3; Linux rxe_resp.c, RESPST_ERR_LENGTH",
 		Run: func(t *conformance.T) {
 			e := dialUD(t)
-			e.droppedOrDead("a datagram longer than the receive", e.send(echoData(7, e.Target.ReceiveLen+4))...)
+			e.droppedOrDead("a datagram longer than the receive", e.send(fill(7, e.Target.ReceiveLen+4))...)
 		},
 	},
 	{
@@ -121,7 +121,7 @@ var ud = []conformance.Case{
 		Source: "IBA 9.2.5 (DETH), 9.8.3",
 		Run: func(t *conformance.T) {
 			e := dialUD(t)
-			m := e.answer("a datagram", echoData(9, 64), e.send(echoData(9, 64))...)
+			m := e.answer("a datagram", fill(9, 64), e.send(fill(9, 64))...)
 			p := m.Packets[0]
 			switch {
 			case p.Opcode != bth.UDSendOnly:
@@ -142,7 +142,7 @@ var ud = []conformance.Case{
 		Run: func(t *conformance.T) {
 			e := dialUD(t)
 			for _, key := range []uint32{e.Target.QKey, 0x80010000, 0x80000000} {
-				p := e.send(echoData(10, 256)) // no MAD
+				p := e.send(fill(10, 256)) // no MAD
 				p[0].DestQP, p[0].DETH.QKey = bth.GSI, key
 				e.put(p...)
 			}
@@ -157,7 +157,7 @@ var ud = []conformance.Case{
 		Run: func(t *conformance.T) {
 			e := dialUD(t)
 			for _, qpn := range []bth.QPN{0, 1, 0xffffff} {
-				p := e.send(echoData(11, 64))
+				p := e.send(fill(11, 64))
 				p[0].DETH.SrcQP = qpn
 				e.put(p...)
 				if e.NextMessage(t.Timeout()) != nil {
@@ -179,9 +179,9 @@ var ud = []conformance.Case{
 			if err != nil {
 				t.NotRun("%v", err)
 			}
-			p := e.send(echoData(12, 64))
+			p := e.send(fill(12, 64))
 			p[0].Src = other
-			e.answer("a datagram of a second address", echoData(12, 64), p...)
+			e.answer("a datagram of a second address", fill(12, 64), p...)
 		},
 	},
 	{
@@ -190,7 +190,7 @@ var ud = []conformance.Case{
 		Source: "IBA 9.8.3",
 		Run: func(t *conformance.T) {
 			e := dialUD(t)
-			before := e.answer("a datagram", echoData(13, 64), e.send(echoData(13, 64))...)
+			before := e.answer("a datagram", fill(13, 64), e.send(fill(13, 64))...)
 			after := e.answer("an empty datagram", nil, e.send(nil)...)
 			if !bytes.Equal(before.Data, after.Data) {
 				t.Fail("an empty datagram changed the data of the receive")
@@ -203,7 +203,7 @@ var ud = []conformance.Case{
 		Source: "IBA 10.5.2.1; Linux rxe_recv.c, hdr_check",
 		Run: func(t *conformance.T) {
 			e := dialUD(t)
-			p := e.send(echoData(14, 64))
+			p := e.send(fill(14, 64))
 			p[0].DestQP = 0xffffff
 			e.put(p...)
 			if e.NextMessage(t.Timeout()) != nil {

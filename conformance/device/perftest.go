@@ -44,17 +44,11 @@ var perftests = map[conformance.Program]struct {
 func (s *Stock) openPerftest(ctx context.Context, program conformance.Program,
 	local conformance.Local) (conformance.Peer, error) {
 	t := perftests[program]
-	port := s.port()
-	p, err := s.start(fmt.Sprintf("%s -p %d -m %d -n 1000000 -F%s", t.command, port, perftestMTU, s.deviceFlags("-x")))
+	p, conn, err := s.open(ctx, program)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := s.dial(ctx, p, port)
-	if err != nil {
-		p.stop()
-		return nil, err
-	}
-	stop := exchange.Watch(ctx, conn)
+	stop := s.handshake(ctx, conn)
 	defer stop()
 	end := &end{local: local}
 	steps := append(perftest.Opening(), perftest.Script(t.test, perftest.Params{Role: exchange.Client, QPs: 1,
@@ -63,7 +57,7 @@ func (s *Stock) openPerftest(ctx context.Context, program conformance.Program,
 	if err := perftest.Drive(conn, exchange.Client, steps, end); !errors.Is(err, errConnected) {
 		conn.Close()
 		p.stop()
-		return nil, err
+		return nil, p.explain("the handshake failed", err)
 	}
 	c := &connected{process: p, conn: conn, target: conformance.Target{
 		Addr: s.Addr, QPN: bth.QPN(end.peer.QPN), PSN: bth.PSN(end.peer.PSN), RKey: end.peer.RKey,
@@ -99,8 +93,8 @@ func (*end) MTU() uint8                         { return 3 } // 1024
 func (*end) PeerMTU(uint8) error                { return nil }
 
 func (e *end) Key(int) perftest.Key {
-	return perftest.Key{OutReads: 16, QPN: uint32(e.local.QPN), PSN: uint32(e.local.PSN), RKey: e.local.RKey,
-		VAddr: e.local.VA, GID: gid(e.local.Addr)}
+	return perftest.Key{OutReads: uint16(e.local.Reads), QPN: uint32(e.local.QPN), PSN: uint32(e.local.PSN),
+		RKey: e.local.RKey, VAddr: e.local.VA, GID: gid(e.local.Addr)}
 }
 
 func (e *end) PeerKey(qp int, k perftest.Key, again bool) error {

@@ -36,26 +36,19 @@ var pingpongs = map[conformance.Program]struct {
 // openPingpong starts a pingpong and connects to it.
 func (s *Stock) openPingpong(ctx context.Context, program conformance.Program,
 	local conformance.Local) (conformance.Peer, error) {
-	port := s.port()
+	p, conn, err := s.open(ctx, program)
 	k := pingpongs[program]
-	p, err := s.start(fmt.Sprintf("%s -p %d -s %d -r %d -n 1000000%s", k.command, port, k.length, pingpongReceives,
-		s.deviceFlags("-g")))
 	if err != nil {
 		return nil, err
 	}
-	conn, err := s.dial(ctx, p, port)
-	if err != nil {
-		p.stop()
-		return nil, err
-	}
-	stop := exchange.Watch(ctx, conn)
+	stop := s.handshake(ctx, conn)
 	defer stop()
 	remote, err := pingpong.Drive(conn, exchange.Client, []pingpong.Dest{{QPN: uint32(local.QPN),
 		PSN: uint32(local.PSN), GID: gid(local.Addr)}}, func([]pingpong.Dest) error { return nil })
 	if err != nil {
 		conn.Close()
 		p.stop()
-		return nil, err
+		return nil, p.explain("the handshake failed", err)
 	}
 	return &connected{process: p, conn: conn, target: conformance.Target{
 		Addr: s.Addr, QPN: bth.QPN(remote[0].QPN), PSN: bth.PSN(remote[0].PSN), MTU: pingpongMTU,

@@ -22,7 +22,8 @@ type Stock struct {
 	// RoCEv2 packets; usually both are the same.
 	Host, Addr netip.Addr
 	// Start runs a program on the device: a shell command in which {} stands for the program with
-	// its arguments, which are appended if it has no {}. The command must run as long as the program.
+	// its arguments, which are appended if it has no {}. The command must run as long as the
+	// program.
 	// If Start is empty, Ask tells the user what to start.
 	Start string
 	Ask   func(command string)
@@ -32,11 +33,15 @@ type Stock struct {
 	// Port is the first TCP port of the programs' handshakes; 0 means 18515. Each program gets the
 	// next one, so that a socket that is still in TIME_WAIT does not delay it.
 	Port uint16
-	// StartTime is the maximum time until a program accepts a connection; 0 means 10 seconds.
+	// StartTime is the maximum time until a program accepts a connection, and that of the handshake
+	// over it; 0 means 10 seconds.
 	StartTime time.Duration
 
-	mu   sync.Mutex
-	next uint16
+	mu    sync.Mutex
+	next  uint16
+	ahead []*ahead
+	// ending are the programs that were started ahead and are not needed.
+	ending sync.WaitGroup
 }
 
 // ports is the number of TCP ports that are used in turn.
@@ -46,6 +51,10 @@ const ports = 64
 func (s *Stock) port() uint16 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.portLocked()
+}
+
+func (s *Stock) portLocked() uint16 {
 	p := s.Port
 	if p == 0 {
 		p = 18515
@@ -68,6 +77,12 @@ func (s *Stock) Open(ctx context.Context, p conformance.Program, local conforman
 		conformance.UCWriteLatServer, conformance.WriteServerTClass:
 		return s.openPerftest(ctx, p, local)
 	}
+	switch p {
+	case conformance.WriteClient, conformance.ReadClient, conformance.SendClient:
+		return s.openClient(ctx, p, local)
+	case conformance.RPing, conformance.CMServer:
+		return s.openService(ctx, p)
+	}
 	return nil, conformance.ErrUnsupported
 }
 
@@ -75,7 +90,8 @@ func (s *Stock) Open(ctx context.Context, p conformance.Program, local conforman
 type process struct {
 	mu     sync.Mutex // guards out
 	out    bytes.Buffer
-	cmd    *exec.Cmd
+	cmd    *exec.Cmd // nil if the user has started the program
+	port   uint16
 	ended  chan struct{}
 	result error // valid after ended
 }
@@ -144,14 +160,14 @@ func (p *process) stop() {
 // dialInterval is the time between two attempts to connect to a program that starts.
 const dialInterval = 20 * time.Millisecond
 
+// personTime is the time in which a person must start a program.
+const personTime = time.Hour
+
 // dial connects to the TCP port of a program that starts.
 func (s *Stock) dial(ctx context.Context, p *process, port uint16) (net.Conn, error) {
-	limit := s.StartTime
-	if limit == 0 {
-		limit = 10 * time.Second
-	}
+	limit := s.startTime()
 	if p.cmd == nil {
-		limit = time.Hour // a person starts it
+		limit = personTime
 	}
 	address := net.JoinHostPort(s.Host.String(), strconv.Itoa(int(port)))
 	for end := time.Now().Add(limit); ; {
@@ -168,7 +184,7 @@ func (s *Stock) dial(ctx context.Context, p *process, port uint16) (net.Conn, er
 			return nil, fmt.Errorf("%s: %w", address, context.Cause(ctx))
 		case <-p.ended:
 			wait.Stop()
-			return nil, fmt.Errorf("the program ended before it accepted a connection: %v: %s", p.result, lastLine(p.output()))
+			return nil, p.explain("the program ended before it accepted a connection", p.end())
 		case <-wait.C:
 		}
 		if time.Now().After(end) {

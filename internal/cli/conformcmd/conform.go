@@ -46,7 +46,7 @@ Exit status: 0 if no rule is violated (with --baseline: if every verdict is expe
 	}
 	p.addFlags(c)
 	p.complete(c, e.cases)
-	c.AddCommand(reportCommand(a))
+	c.AddCommand(reportCommand(a), selfCommand(a))
 	return c
 }
 

@@ -1,0 +1,180 @@
+package device
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/gorxe/gorxe/conformance"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+)
+
+// ahead is a program that was started before it is needed: a server of perftest waits one second
+// after it has accepted a connection.
+type ahead struct {
+	program conformance.Program
+	cancel  context.CancelFunc
+	ready   chan struct{} // closed when the other fields are valid
+	process *process
+	conn    net.Conn // nil for programs of rdma_cm
+	err     error
+}
+
+// Prepare starts the programs that are needed next in the background, and ends those that were
+// started for others. A device without the command Start starts nothing ahead.
+func (s *Stock) Prepare(next []conformance.Program) {
+	if s.Start == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var keep, surplus []*ahead
+	wanted := map[conformance.Program]int{}
+	for _, p := range next {
+		wanted[p]++
+	}
+	for _, a := range s.ahead {
+		if wanted[a.program]--; wanted[a.program] >= 0 {
+			keep = append(keep, a)
+		} else {
+			surplus = append(surplus, a)
+		}
+	}
+	for _, p := range next {
+		if wanted[p] <= 0 {
+			continue
+		}
+		wanted[p]--
+		if a := s.begin(p); a != nil {
+			keep = append(keep, a)
+		}
+	}
+	s.ahead = keep
+	for _, a := range surplus {
+		s.ending.Go(a.discard)
+	}
+}
+
+// begin starts a program in the background. It returns nil if the program is no server. s.mu is
+// held.
+func (s *Stock) begin(program conformance.Program) *ahead {
+	port := s.portLocked()
+	command, ok := s.command(program, port)
+	if !ok {
+		return nil
+	}
+	limit := s.startTime()
+	ctx, cancel := context.WithTimeoutCause(context.Background(), limit,
+		fmt.Errorf("the program does not accept a connection within %v", limit))
+	a := &ahead{program: program, cancel: cancel, ready: make(chan struct{})}
+	go func() {
+		defer close(a.ready)
+		if a.process, a.err = s.start(command); a.err != nil {
+			return
+		}
+		a.process.port = port
+		if _, ok := services[program]; ok {
+			return
+		}
+		a.conn, a.err = s.dial(ctx, a.process, port)
+	}()
+	return a
+}
+
+// discard ends a program that is not needed.
+func (a *ahead) discard() {
+	a.cancel()
+	<-a.ready
+	if a.conn != nil {
+		a.conn.Close()
+	}
+	if a.process != nil {
+		a.process.stop()
+	}
+}
+
+// open returns a program that is a server: one that was started ahead, or a new one. conn is nil
+// for programs of rdma_cm.
+func (s *Stock) open(ctx context.Context, program conformance.Program) (p *process, conn net.Conn, err error) {
+	s.mu.Lock()
+	var a *ahead
+	for i := range s.ahead {
+		if s.ahead[i].program == program {
+			a = s.ahead[i]
+			s.ahead = append(s.ahead[:i:i], s.ahead[i+1:]...)
+			break
+		}
+	}
+	if a == nil && s.Start != "" {
+		a = s.begin(program)
+	}
+	s.mu.Unlock()
+	if a == nil {
+		return s.ask(ctx, program)
+	}
+	defer a.cancel()
+	select {
+	case <-a.ready:
+	case <-ctx.Done():
+		s.ending.Go(a.discard)
+		return nil, nil, context.Cause(ctx)
+	}
+	if a.err != nil {
+		if a.process != nil {
+			a.process.stop()
+		}
+		return nil, nil, a.err
+	}
+	return a.process, a.conn, nil
+}
+
+// ask asks the user to start a program and connects to it.
+func (s *Stock) ask(ctx context.Context, program conformance.Program) (p *process, conn net.Conn, err error) {
+	port := s.port()
+	command, ok := s.command(program, port)
+	if !ok {
+		return nil, nil, conformance.ErrUnsupported
+	}
+	if p, err = s.start(command); err != nil {
+		return nil, nil, err
+	}
+	p.port = port
+	if _, ok := services[program]; ok {
+		return p, nil, nil
+	}
+	conn, err = s.dial(ctx, p, port)
+	return p, conn, err
+}
+
+// Close ends the programs that were started ahead.
+func (s *Stock) Close() error {
+	s.mu.Lock()
+	all := s.ahead
+	s.ahead = nil
+	s.mu.Unlock()
+	for _, a := range all {
+		s.ending.Go(a.discard)
+	}
+	s.ending.Wait()
+	return nil
+}
+
+// startTime returns the maximum time until a program accepts a connection.
+func (s *Stock) startTime() time.Duration {
+	if s.StartTime == 0 {
+		return 10 * time.Second
+	}
+	return s.StartTime
+}
+
+// handshake limits the handshake over conn to the time in which a program must start: perftest
+// waits one second before it begins. The returned function must be called after it.
+func (s *Stock) handshake(ctx context.Context, conn net.Conn) (stop func()) {
+	ctx, cancel := context.WithTimeout(ctx, s.startTime())
+	end := exchange.Watch(ctx, conn)
+	return func() {
+		end()
+		cancel()
+	}
+}

@@ -1,0 +1,148 @@
+package device
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/conformance"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	"github.com/gorxe/gorxe/internal/serve/exchange/perftest"
+)
+
+// ClientLen is the length of the messages of perftest's clients in bytes, and ClientMessages their
+// number, which all fit into the send queue.
+const (
+	ClientLen      = 4096
+	ClientMessages = 8
+)
+
+// clients are the clients of perftest.
+var clients = map[conformance.Program]struct {
+	test    perftest.Test
+	command string
+}{
+	conformance.WriteClient: {perftest.WriteBW, "ib_write_bw"},
+	conformance.ReadClient:  {perftest.ReadBW, "ib_read_bw"},
+	conformance.SendClient:  {perftest.SendBW, "ib_send_bw"},
+}
+
+// openClient starts a client of perftest and performs the handshake of the server, up to the item
+// after which the client begins its traffic.
+func (s *Stock) openClient(ctx context.Context, program conformance.Program,
+	local conformance.Local) (conformance.Peer, error) {
+	t := clients[program]
+	var port uint16
+	if s.Start == "" {
+		port = s.port()
+	}
+	l, err := net.Listen("tcp", netip.AddrPortFrom(local.Addr, port).String())
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	_, number, _ := net.SplitHostPort(l.Addr().String())
+	p, err := s.start(fmt.Sprintf("%s -p %s -m %d -s %d -n %d -u %d -F%s %v", t.command, number, perftestMTU, ClientLen,
+		ClientMessages, local.AckTimeout, s.deviceFlags("-x"), local.Addr))
+	if err != nil {
+		return nil, err
+	}
+	conn, err := s.accept(ctx, p, l.(*net.TCPListener))
+	if err != nil {
+		p.stop()
+		return nil, err
+	}
+	stop := s.handshake(ctx, conn)
+	defer stop()
+	e := &end{local: local}
+	before, last := clientSteps(t.test)
+	if err := perftest.Drive(conn, exchange.Server, before, e); err != nil {
+		conn.Close()
+		p.stop()
+		return nil, p.explain("the handshake failed", err)
+	}
+	return &client{connected{process: p, conn: conn, target: conformance.Target{
+		Addr: s.Addr, QPN: bth.QPN(e.peer.QPN), PSN: bth.PSN(e.peer.PSN), RKey: e.peer.RKey, VA: e.peer.VAddr,
+		MTU: perftestMTU, Length: ClientLen,
+	}}, last, e, s.startTime()}, nil
+}
+
+// clientSteps returns the items of a test before its traffic: those before the last one, and the
+// last one, whose answer lets the client begin.
+func clientSteps(t perftest.Test) (before []perftest.Step, last perftest.Step) {
+	steps := append(perftest.Opening(), perftest.Script(t, perftest.Params{Role: exchange.Client, QPs: 1,
+		Sizes: []uint64{ClientLen}})...)
+	steps = steps[:slices.IndexFunc(steps, func(s perftest.Step) bool { return s.Kind == perftest.Run })]
+	steps = slices.DeleteFunc(steps, func(s perftest.Step) bool { return !s.Kind.Wire() })
+	return steps[:len(steps)-1], steps[len(steps)-1]
+}
+
+// client is a client of perftest.
+type client struct {
+	connected
+	last perftest.Step
+	end  *end
+	// limit is the time that Go may take.
+	limit time.Duration
+}
+
+// Go answers the last item of the handshake.
+func (c *client) Go() error {
+	c.conn.SetDeadline(time.Now().Add(c.limit))
+	return perftest.Drive(c.conn, exchange.Server, []perftest.Step{c.last}, c.end)
+}
+
+// accept waits for the connection of a program.
+func (s *Stock) accept(ctx context.Context, p *process, l *net.TCPListener) (net.Conn, error) {
+	limit := s.startTime()
+	if p.cmd == nil {
+		limit = personTime
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no program connected within %v", limit))
+	defer cancel()
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-p.ended:
+		}
+		l.SetDeadline(time.Unix(1, 0))
+	}()
+	for {
+		conn, err := l.Accept()
+		switch {
+		case err == nil && !s.from(conn):
+			conn.Close() // from another host
+		case err == nil:
+			return conn, nil
+		case p.Ended() != nil:
+			return nil, p.explain("the program ended before it connected", p.Ended())
+		case ctx.Err() != nil:
+			return nil, p.explain("port "+strconv.Itoa(l.Addr().(*net.TCPAddr).Port), context.Cause(ctx))
+		default:
+			return nil, err
+		}
+	}
+}
+
+// from reports whether a connection comes from the device.
+func (s *Stock) from(conn net.Conn) bool {
+	a, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	if err != nil {
+		return false
+	}
+	from := a.Addr().Unmap()
+	return from == s.Host || from == s.Addr || from.IsLoopback() && s.Host.IsLoopback()
+}
+
+// explain returns an error with the last line that the program has printed.
+func (p *process) explain(what string, err error) error {
+	if line := lastLine(p.output()); line != "" {
+		return fmt.Errorf("%s: %w; the program printed %q", what, err, line)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
