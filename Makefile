@@ -23,7 +23,7 @@ A          ?= HEAD~1
 B          ?= HEAD
 COUNT      ?= 6
 
-.PHONY: help build check lint cross programs frameworks interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-programs interop-rdma-core interop-soak pairs bench bench-beside bench-vm gobench bench-compare fuzz simulate cover mutants soak hostile kills
+.PHONY: help build check lint cross programs frameworks interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-programs interop-rdma-core interop-soak pairs bench bench-beside bench-vm bench-trace gobench bench-compare fuzz simulate cover mutants soak hostile kills
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -91,6 +91,9 @@ bench-beside: build ## as root: gorxe perf of this revision and of the revision 
 
 bench-vm: ## gorxe beside rxe in two virtual machines, ROUNDS times in turn; writes docs/performance-vm.md, its chart and all that was measured unless others disturbed it, or prints what RUN matches
 	go run ./conformance/rxelab/cmd/rxelab -rivals $(ROUNDS) -kernel trixie $(if $(RUN),-run '$(RUN)',-doc docs/performance-vm.md)
+
+bench-trace: build ## gorxe trace beside tshark on a generated capture of 1 GB, and its memory on 10 GB (needs 20 GB in $$TMPDIR)
+	go run ./tools/tracebench -gorxe bin/gorxe
 
 gobench: ## Go benchmarks of every package, with allocations; BENCH for some, of the packages PKGS
 	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKGS)

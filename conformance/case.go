@@ -58,13 +58,24 @@ const (
 	ReadClient                   // ib_read_bw as client of the tester
 	SendClient                   // ib_send_bw as client of the tester
 	CMServer                     // ucmatose -s: accepts connections
-	Programs                     // number of programs
+	// UCPingpong (ibv_uc_pingpong) and UDPingpong (ibv_ud_pingpong) answer each message with one
+	// from the memory into which they receive: the answer shows that, and where, the data arrived.
+	UCPingpong
+	UDPingpong
+	// UCWriteLatServer (ib_write_lat -c UC) sends message 1 unasked, and message n+1 when the last
+	// byte of its region is n modulo 256: that message shows that a WRITE was executed.
+	UCWriteLatServer
+	WriteServerTClass // ib_write_bw with traffic class TClass
+	Programs          // number of programs
 )
 
 var programNames = [Programs]string{"ibv_rc_pingpong", "ib_write_bw", "ib_read_bw", "ib_atomic_bw", "ib_send_bw",
-	"ib_write_bw -c UC", "ib_send_bw -c UC", "ib_send_bw -c UD", "rping -s -P", "ib_write_bw TESTER",
-	"ib_read_bw TESTER",
-	"ib_send_bw TESTER", "ucmatose -s"}
+	"ib_write_bw -c UC", "ib_send_bw -c UC", "ib_send_bw -c UD", "rping -s -P", "ib_write_bw TESTER", "ib_read_bw TESTER",
+	"ib_send_bw TESTER", "ucmatose -s", "ibv_uc_pingpong", "ibv_ud_pingpong", "ib_write_lat -c UC",
+	"ib_write_bw --tclass"}
+
+// TClass is the traffic class of WriteServerTClass: DSCP 26, ECN 0.
+const TClass = 0x68
 
 func (p Program) String() string {
 	if p < Programs {

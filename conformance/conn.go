@@ -180,18 +180,27 @@ type Match struct {
 
 // Expect returns the next response, which must match within the timeout; otherwise the case fails.
 func (c *Conn) Expect(m Match) *wire.Received {
-	r := c.Response(c.t.Timeout())
-	switch {
-	case r == nil:
-		c.t.Fail("%s was expected within %v, nothing came", m.What, c.t.Timeout())
-	case r.Err != nil:
-		c.t.Fail("%s was expected, a packet came that cannot be decoded: %v", m.What, r.Err)
-	case r.ICRC == wire.Wrong:
-		c.t.Fail("%s was expected, a packet with a wrong ICRC came: %s", m.What, Describe(r))
-	case !m.Is(r):
-		c.t.Fail("%s was expected, but came %s", m.What, Describe(r))
+	return c.expect(m, func(*wire.Received) bool { return false })
+}
+
+// expect is Expect for the next response that skip does not match.
+func (c *Conn) expect(m Match, skip func(r *wire.Received) bool) *wire.Received {
+	for end := time.Now().Add(c.t.Timeout()); ; {
+		r := c.Response(time.Until(end))
+		switch {
+		case r == nil:
+			c.t.Fail("%s was expected within %v, nothing came", m.What, c.t.Timeout())
+		case r.Err != nil:
+			c.t.Fail("%s was expected, a packet came that cannot be decoded: %v", m.What, r.Err)
+		case r.ICRC == wire.Wrong:
+			c.t.Fail("%s was expected, a packet with a wrong ICRC came: %s", m.What, Describe(r))
+		case skip(r):
+			continue
+		case !m.Is(r):
+			c.t.Fail("%s was expected, but came %s", m.What, Describe(r))
+		}
+		return r
 	}
-	return r
 }
 
 // Quiet fails the case if a response comes within the silence time. why says what must not be
@@ -224,7 +233,7 @@ func (c *Conn) valid() (*wire.Packet, Match) {
 		return c.Read(0, 8), DataOf(c.PSN, bth.RCReadResponseOnly)
 	case AtomicServer:
 		return c.FetchAdd(0, 0), DataOf(c.PSN, bth.RCAtomicAck)
-	case WriteServer:
+	case WriteServer, WriteServerTClass:
 		return c.Write(0, make([]byte, 8)), AckFrom(c.PSN)
 	default:
 		return c.Message(make([]byte, 8)), AckFrom(c.PSN)

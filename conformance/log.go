@@ -53,8 +53,11 @@ func (l *Log) sent(at time.Time, src, dst netip.Addr, p *wire.Packet, payload []
 	if port == 0 {
 		port = wire.Port
 	}
+	if p.Src.IsValid() {
+		src = p.Src
+	}
 	l.add(Entry{At: at, Sent: true, Src: netip.AddrPortFrom(src, port), Dst: netip.AddrPortFrom(dst, wire.Port),
-		TOS: p.TOS, TTL: p.TTL, Bytes: payload})
+		TOS: p.TOS, TTL: p.TTL, Bytes: payload, IP: p.IP})
 }
 
 func (l *Log) received(r *wire.Received) {

@@ -173,7 +173,10 @@ func (t *T) send(to netip.Addr, p *wire.Packet) time.Time {
 	}
 	at := time.Now()
 	b, err := t.run.send(to, p)
-	if err != nil {
+	switch {
+	case errors.Is(err, wire.ErrUnsendable):
+		t.NotRun("%v", err)
+	case err != nil:
 		t.Inconclusive("sending: %v", err)
 	}
 	t.log.sent(at, t.run.Link.Local(), to, p, b)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace/internal/overlay"
 	"github.com/gorxe/gorxe/trace/ulp"
 )
 
@@ -40,15 +41,17 @@ const (
 // Analyzer explains each packet of a capture in its conversation. It processes packets in capture
 // order, without lookahead, and keeps state bounded by its [Options].
 type Analyzer struct {
-	o     Options
-	table table
-	cms   exchanges
-	hosts hosts
-	keys  keys
-	line  line
-	use   budget
+	o        Options
+	table    table
+	cms      exchanges
+	hosts    hosts
+	keys     keys
+	line     line
+	use      budget
+	overlays overlay.Tracker
 
 	p    *Packet         // packet being processed
+	net  overlay.Network // virtual network of its flow
 	info *bth.OpcodeInfo // of p
 	at   int64           // Time of p in nanoseconds, or noTime
 	last int64           // latest time of all packets, or noTime
@@ -57,6 +60,8 @@ type Analyzer struct {
 
 	notes  notes        // comments of the frame of p
 	rivals []*direction // scratch of pair
+
+	searches int // directions that pair may examine now; see searchBurst
 
 	uppers ulp.Budget
 }
@@ -69,7 +74,7 @@ func NewAnalyzer(o Options) *Analyzer {
 	if o.Outstanding <= 0 {
 		o.Outstanding = defaultOutstanding
 	}
-	a := &Analyzer{o: o, last: noTime}
+	a := &Analyzer{o: o, last: noTime, searches: searchBurst}
 	a.table.init(o.Flows, a.end)
 	a.line.quiet = o.NoMeaning
 	return a
@@ -82,7 +87,11 @@ func (a *Analyzer) Add(p *Packet) {
 	p.Delivered, p.RTT, p.InFlight, p.Outstanding, p.Events = 0, 0, 0, 0, Events{}
 	a.p, a.info, a.at = p, p.BTH.Opcode.Info(), nanoseconds(p.Time)
 	a.last = max(a.last, a.at)
+	a.searches = min(a.searches+searchPerPacket, searchBurst)
 	a.size = p.PayloadLen()
+	if a.net = 0; p.Outer != nil || a.overlays.Begun() {
+		a.net = a.overlay(p)
+	}
 	a.good = a.trusted()
 	a.line.reset()
 	if len(p.Comments) > 0 {
@@ -107,7 +116,8 @@ func (a *Analyzer) Add(p *Packet) {
 func (a *Analyzer) addCopy(p *Packet) {
 	p.Flow, p.Role, p.Message, p.Again, p.Meaning, p.Findings = nil, NoRole, nil, false, "", nil
 	p.Delivered, p.RTT, p.InFlight, p.Outstanding = 0, 0, 0, 0
-	if h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}); h != nil {
+	key := directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP, net: a.overlay(p)}
+	if h := a.table.find(key); h != nil {
 		p.Flow = h.conn.Flow
 	}
 	if !a.line.quiet {
@@ -115,6 +125,28 @@ func (a *Analyzer) addCopy(p *Packet) {
 		a.line.text("copy of frame ").int(p.Copy).text(", captured at another point")
 		p.Meaning = string(a.line.b)
 	}
+}
+
+// overlay returns the virtual network of the flow of p.
+func (a *Analyzer) overlay(p *Packet) overlay.Network {
+	own := overlay.Of(p.Outer)
+	if !a.overlays.Begun() {
+		if own == 0 {
+			return 0
+		}
+		a.overlays.Begin(func(yield func(overlay.Path) bool) {
+			for k := range a.table.directions {
+				if !yield(overlay.Path{Src: k.src, Dst: k.dst}) {
+					return
+				}
+			}
+		})
+	}
+	w := overlay.Path{Src: p.Src.Addr(), Dst: p.Dst.Addr()}
+	if p.Copy != 0 {
+		return a.overlays.OfCopy(w, own)
+	}
+	return a.overlays.Network(w, own)
 }
 
 // Finish passes the remaining messages and all flows to the callbacks of [Options]. The Analyzer

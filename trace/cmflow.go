@@ -6,13 +6,15 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
+	"github.com/gorxe/gorxe/trace/internal/overlay"
 )
 
 // exchanges are the CM exchanges, indexed by the communication IDs of both sides.
 type exchanges map[commKey]*exchange
 
 type commKey struct {
-	addr netip.Addr // host that assigned the ID
+	addr netip.Addr      // host that assigned the ID
+	net  overlay.Network // of the host
 	id   mad.CommID
 }
 
@@ -96,28 +98,29 @@ func (a *Analyzer) exchangeOf(m *mad.Message) *exchange {
 	local, remote := ids(m)
 	switch m.Attribute {
 	case mad.AttrREQ:
-		if e := a.cms[commKey{src, local}]; e != nil && e.qpn == m.REQ.LocalQPN && !e.c.CM.Ended {
+		if e := a.cms[commKey{src, a.net, local}]; e != nil && e.qpn == m.REQ.LocalQPN && !e.c.CM.Ended {
 			return e
 		}
 		return a.asked(&m.REQ)
 	case mad.AttrSIDRREQ, mad.AttrSIDRREP, mad.AttrLAP, mad.AttrAPR:
 		return nil
 	}
-	if e := a.cms[commKey{dst, remote}]; e != nil && remote != 0 {
+	if e := a.cms[commKey{dst, a.net, remote}]; e != nil && remote != 0 {
 		return e
 	}
-	if e := a.cms[commKey{src, local}]; e != nil && local != 0 {
+	if e := a.cms[commKey{src, a.net, local}]; e != nil && local != 0 {
 		return e
 	}
 	switch m.Attribute {
 	case mad.AttrREP:
 		return a.repliedUnasked(&m.REP)
 	case mad.AttrDREQ:
-		if h := a.table.find(directionKey{src: src, dst: dst, to: m.DREQ.RemoteQPN}); h != nil && h.conn.cm == nil {
+		key := directionKey{src: src, dst: dst, to: m.DREQ.RemoteQPN, net: a.net}
+		if h := a.table.find(key); h != nil && h.conn.cm == nil {
 			e := a.exchange(h.conn)
 			e.rep = true
-			a.cms.put(commKey{src, local}, e)
-			a.cms.put(commKey{dst, remote}, e)
+			a.cms.put(commKey{src, a.net, local}, e)
+			a.cms.put(commKey{dst, a.net, remote}, e)
 			return e
 		}
 	}
@@ -163,7 +166,7 @@ func (a *Analyzer) asked(r *mad.REQ) *exchange {
 	if r.TransportService == mad.TransportUC {
 		service = bth.ServiceUC
 	}
-	if old := a.cms[commKey{src, r.LocalCommID}]; old != nil {
+	if old := a.cms[commKey{src, a.net, r.LocalCommID}]; old != nil {
 		a.cms.forget(old.c)
 	}
 	c := a.table.add(service, p)
@@ -176,8 +179,8 @@ func (a *Analyzer) asked(r *mad.REQ) *exchange {
 	_, port, _ := r.ServiceID.IP()
 	*c.CM = Managed{ServiceID: uint64(r.ServiceID), Port: port, Requested: p.Time}
 	a.learnUpper(c, r)
-	a.cms.put(commKey{src, r.LocalCommID}, e)
-	a.know(c, directionKey{src: dst, dst: src, to: r.LocalQPN}, 1, r.StartingPSN)
+	a.cms.put(commKey{src, a.net, r.LocalCommID}, e)
+	a.know(c, directionKey{src: dst, dst: src, to: r.LocalQPN, net: a.net}, 1, r.StartingPSN)
 	return e
 }
 
@@ -205,7 +208,7 @@ func (a *Analyzer) repliedUnasked(r *mad.REP) *exchange {
 	c := a.table.add(bth.ServiceRC, p)
 	c.Ends = [2]End{{Addr: p.Dst.Addr()}, {Addr: p.Src.Addr()}}
 	e := a.exchange(c)
-	a.cms.put(commKey{p.Dst.Addr(), r.RemoteCommID}, e)
+	a.cms.put(commKey{p.Dst.Addr(), a.net, r.RemoteCommID}, e)
 	return e
 }
 
@@ -216,10 +219,10 @@ func (a *Analyzer) replied(e *exchange) {
 		return
 	}
 	e.rep = true
-	a.cms.put(commKey{p.Src.Addr(), r.LocalCommID}, e)
+	a.cms.put(commKey{p.Src.Addr(), a.net, r.LocalCommID}, e)
 	if len(c.directions) > 1 {
 		return // packets sent before the REP already identified the other direction
 	}
 	c.Ends[1].QPN = r.LocalQPN
-	a.know(c, directionKey{src: c.Ends[0].Addr, dst: c.Ends[1].Addr, to: r.LocalQPN}, 0, r.StartingPSN)
+	a.know(c, directionKey{src: c.Ends[0].Addr, dst: c.Ends[1].Addr, to: r.LocalQPN, net: a.net}, 0, r.StartingPSN)
 }

@@ -168,6 +168,9 @@ func (a *Analyzer) Gap() {
 			clear(st.recs)
 			*st = stream{recs: st.recs, works: st.works}
 		}
+		for _, h := range c.directions {
+			a.table.silence(h)
+		}
 		c.ce = [2]int{}
 		c.gapped = true
 	}

@@ -2,10 +2,10 @@ package trace
 
 import (
 	"net/netip"
-	"slices"
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace/internal/near"
+	"github.com/gorxe/gorxe/trace/internal/overlay"
 	"github.com/gorxe/gorxe/trace/ulp"
 )
 
@@ -71,29 +71,45 @@ type pairing struct {
 	ambiguous int          // number of packets that matched several directions equally well
 	alone     bool         // the latest packet matched no direction
 	aloneEnd  bth.PSN      // if alone, the PSN after that packet and the READ responses that continue it
+	responds  bool         // counted in unpairedSet.responding
 }
 
 // unpairedSet holds the directions from one host to another whose other direction is unknown. There
 // may be thousands.
-type unpairedSet = near.Set[*direction]
+type unpairedSet struct {
+	near.Set[*direction]
+	responding int // number of directions with responses
+}
+
+// note counts h, which is in s, if it has responses.
+func (s *unpairedSet) note(h *direction) {
+	if !h.responds && h.conn.seen(1-h.from).open {
+		h.responds = true
+		s.responding++
+	}
+}
 
 // Place returns the place of h in an unpairedSet.
 func (h *direction) Place() *near.Place { return &h.place }
 
 // hosts returns the hosts of h.
-func (h *direction) hosts() hostPair { return hostPair{h.key.src, h.key.dst} }
+func (h *direction) hosts() hostPair { return hostPair{h.key.src, h.key.dst, h.key.net} }
 
 type directionKey struct {
 	src, dst netip.Addr
 	to       bth.QPN // destination queue pair
 	by       bth.QPN // source queue pair with datagramMark, for datagrams only
+	net      overlay.Network
 }
 
 // hostPair is the source and the destination host of a direction.
-type hostPair struct{ src, dst netip.Addr }
+type hostPair struct {
+	src, dst netip.Addr
+	net      overlay.Network
+}
 
 // back returns the pair of the opposite direction.
-func (w hostPair) back() hostPair { return hostPair{w.dst, w.src} }
+func (w hostPair) back() hostPair { return hostPair{w.dst, w.src, w.net} }
 
 // table holds the conversations that are being followed: a conn for each, and the directions seen
 // so far. Outputs show a conn as a flow.
@@ -149,6 +165,7 @@ func (t *table) add(service bth.Service, p *Packet) *conn {
 		Flow: &Flow{Number: t.number, Service: service, First: p.Number, Begin: p.Time, Last: p.Time},
 		at:   noTime,
 	}
+	c.VNI, c.HasVNI = overlay.VNI(p.Outer)
 	t.count++
 	t.link(c)
 	return c
@@ -199,16 +216,26 @@ func (t *table) addUnpaired(h *direction) {
 		t.unpaired[h.hosts()] = s
 	}
 	s.Add(h)
+	s.note(h)
 }
 
 // removeUnpaired removes h from the unpaired directions.
 func (t *table) removeUnpaired(h *direction) {
 	s := t.unpaired[h.hosts()]
-	if s == nil {
+	if s == nil || h.pairing == nil {
 		return
 	}
+	t.silence(h)
 	if s.Remove(h); s.Len() == 0 {
 		delete(t.unpaired, h.hosts())
+	}
+}
+
+// silence forgets that h, if it is unpaired, has responses.
+func (t *table) silence(h *direction) {
+	if h.pairing != nil && h.responds {
+		h.responds = false
+		t.unpaired[h.hosts()].responding--
 	}
 }
 
@@ -222,13 +249,14 @@ func (t *table) setPaired(h *direction) {
 func (t *table) noteUnpaired(h *direction, psn bth.PSN) {
 	if s := t.unpaired[h.hosts()]; s != nil {
 		s.Note(h, h.port, psn)
+		s.note(h)
 	}
 }
 
 // answered reports whether a direction of w has responses and is unpaired.
 func (t *table) answered(w hostPair) bool {
 	s := t.unpaired[w]
-	return s != nil && slices.ContainsFunc(s.All(), func(h *direction) bool { return h.conn.seen(1 - h.from).open })
+	return s != nil && s.responding > 0
 }
 
 // touch makes c the conn with the latest packet.

@@ -42,10 +42,11 @@ func (a *Analyzer) datagram() {
 // source, and its destination queue pair. from is the end that sent the packet.
 func (a *Analyzer) between(by bth.QPN) (c *conn, from int) {
 	p := a.p
-	key := directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP, by: by | datagramMark}
+	key := directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP, by: by | datagramMark, net: a.net}
 	h := a.table.find(key)
 	if h == nil {
-		if o := a.table.find(directionKey{src: key.dst, dst: key.src, to: by, by: key.to | datagramMark}); o != nil {
+		back := directionKey{src: key.dst, dst: key.src, to: by, by: key.to | datagramMark, net: a.net}
+		if o := a.table.find(back); o != nil {
 			h = a.table.attach(key, o.conn, 1-o.from)
 		} else {
 			c := a.table.add(bth.ServiceUD, p)
@@ -90,7 +91,7 @@ func (a *Analyzer) sayMarked() {
 func (a *Analyzer) notified() {
 	p := a.p
 	p.Role = CNP
-	key := directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}
+	key := directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP, net: a.net}
 	h := a.table.find(key)
 	if h == nil {
 		c := a.table.add(bth.ServiceCNP, p)

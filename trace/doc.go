@@ -13,6 +13,9 @@
 // The Decoder sets the first part of a [Packet]; the Analyzer sets Flow, Role, Message, Again,
 // Meaning and Findings.
 //
+// Flows are told apart by the virtual network of the packets, too: virtual networks may use the
+// same addresses. See Flow.VNI.
+//
 // The Decoder finds packets in up to eight encapsulations (package tunnel). Packets of iWARP and
 // Ultra Ethernet, and pause frames, have no BTH: they become a [Foreign], which the Analyzer does
 // not process. Frames of all other protocols are counted by name; see [Decoder.Protocols].
@@ -20,7 +23,8 @@
 // Every stage processes one packet at a time and keeps a bounded amount of state, so captures of
 // any length can be streamed. The Analyzer follows up to 16,384 flows (at the limit, it evicts the
 // one silent for longest), 1,024 open messages per end of a flow and 16,384 in all, and the state
-// of 4,096 packets per direction and 262,144 in all. Evicted flows and messages have Evicted set.
+// of 4,096 packets per direction and 262,144 in all; beyond these totals, each end of a flow still
+// has 4 messages and 16 packets. Evicted flows and messages have Evicted set.
 // Of the upper-layer protocols it follows 512 outstanding commands per flow and 32,768 in all.
 //
 // Package capture reads files, package live a network interface. Package tunnel removes

@@ -42,10 +42,18 @@ func (a *Analyzer) CheckBounds() error {
 	loose := 0
 	for _, s := range t.unpaired {
 		loose += s.Len()
+		responding := 0
 		for _, h := range s.All() {
 			if t.directions[h.key] != h || h.paired {
 				return fmt.Errorf("a direction without a partner is not in the table, or has one")
 			}
+			if h.conn.seen(1 - h.from).open {
+				responding++
+			}
+		}
+		if responding != s.responding {
+			return fmt.Errorf("%d directions without a partner have responses, counted are %d", responding,
+				s.responding)
 		}
 	}
 	keys := 0

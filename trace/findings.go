@@ -78,6 +78,21 @@ func Kinds() []Kind {
 	}
 }
 
+// Weight orders kinds of the same level by what they cost, the highest first: 4 for what waits for
+// a timer or has an unknown cause, 3 for most kinds, 2 for retransmissions that a NAK explains,
+// and 1 for congestion notifications.
+func (k Kind) Weight() int {
+	switch k {
+	case AfterTimeout, AfterUnknown, CMRetry, CMRejected, Unanswered:
+		return 4
+	case AfterNAK, AfterRNR:
+		return 2
+	case ECNMarked, Congestion:
+		return 1
+	}
+	return 3
+}
+
 // note adds a finding to the current packet. frames are those of Finding.Frames.
 func (a *Analyzer) note(k Kind, l Level, text string, frames ...int) {
 	a.p.Findings = append(a.p.Findings, Finding{Kind: k, Level: l, Text: text, Frames: frames})
@@ -129,7 +144,7 @@ func (a *Analyzer) malformed() {
 	}
 	a.note(kind, level, text, p.Number)
 	a.line.text("cannot be decoded: ").text(text)
-	if h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}); h != nil {
+	if h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP, net: a.net}); h != nil {
 		p.Flow = h.conn.Flow
 		p.Flow.Packets++
 		p.Flow.Bytes += uint64(p.Len)
@@ -290,7 +305,7 @@ func (a *Analyzer) checkMigReq(h *host) {
 // this one as a request that was sent and lost.
 func (a *Analyzer) analyseWrongICRC() bool {
 	p := a.p
-	h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP})
+	h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP, net: a.net})
 	if h != nil {
 		p.Flow = h.conn.Flow
 		if st := h.conn.seen(h.from); h.service == a.info.Service && a.info.Request() && st.open &&

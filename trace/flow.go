@@ -15,10 +15,14 @@ type Flow struct {
 	Service bth.Service
 	// Ends are the two queue pairs. The first one sent the REQ, or, if the capture has no CM
 	// exchange, the first request or datagram.
-	Ends  [2]End
-	First int       // frame number of the first packet
-	Begin time.Time // time of the first packet
-	Last  time.Time // time of the latest packet
+	Ends [2]End
+	// VNI is the innermost VNI or VSID of the first packet, if HasVNI is set; see
+	// [tunnel.Layer.VNI]. Packets of different virtual networks belong to different flows.
+	VNI    uint32
+	HasVNI bool
+	First  int       // frame number of the first packet
+	Begin  time.Time // time of the first packet
+	Last   time.Time // time of the latest packet
 
 	// CM summarizes the CM exchange that established the connection; nil if the capture does not
 	// show it.

@@ -142,7 +142,7 @@ func (a *Analyzer) causeOf(c *conn, st *stream, e *evidence) (kind Kind, frame i
 		return AfterUnknown, 0, fmt.Sprintf(
 			"the request is retransmitted from PSN %d on,%s although responses were captured: they were lost or reordered after the capture point, or the requester's timer expired",
 			s, later)
-	case e.unheard == "" && a.forgot(st, s):
+	case e.unheard == "" && a.forgot(st, s) && a.since(st.heard) <= maxReaction(c):
 		return AfterUnknown, 0, fmt.Sprintf(
 			"PSN %d is retransmitted; the cause is unknown, because it was answered too long ago to be remembered", s)
 	case e.timer == timerRunning:
@@ -170,21 +170,30 @@ const (
 	timerExpired                   // its time has passed
 )
 
-// minTimer is the shortest acknowledge timer in nanoseconds: 4.096 µs × 2 (IBA 9.7.6.1.3).
-const minTimer = 8192
+const (
+	// minTimer is the shortest acknowledge timer in nanoseconds: 4.096 µs × 2 (IBA 9.7.6.1.3).
+	minTimer = 8192
+	// minUsualTimer is the time in nanoseconds that timers usually take at least, for use if no RTT
+	// is known: 4.096 µs × 2^3.
+	minUsualTimer = 32768
+)
 
 // setTimer sets e.timer and e.waited. The timer of st is known from its earlier timeouts.
 func (e *evidence) setTimer(a *Analyzer, c *conn, st *stream) {
-	if e.r == nil || e.r.times == 0 {
+	if e.r == nil || e.r.times == 0 && e.r.missed() == 0 {
 		return
 	}
-	e.waited = a.since(e.r.at)
+	e.waited = a.since(e.r.at) // of a lost request, since it was missed
 	longest := e.waited
-	if q := st.at(st.una); q != nil && q.times > 0 && e.s.Diff(st.una) > 0 {
+	if q := st.at(st.una); q != nil && q.times > 0 && e.s.Diff(st.una) > 0 && st.heard != 0 {
 		longest = max(longest, a.since(q.at))
 	}
 	shortest := st.timer / 2
-	if st.timer == 0 {
+	switch {
+	case st.timer > 0:
+	case c.RTT.Count == 0:
+		shortest = minUsualTimer
+	default:
 		shortest = max(minTimer, usualTimer*int64(c.RTT.Min))
 	}
 	switch {

@@ -240,3 +240,13 @@ func (d *datagram) icrc(index int, p []byte) ICRC {
 	}
 	return v
 }
+
+// derivedPort returns the UDP source port that Linux derives from both queue pair numbers for a
+// connection without a flow label.
+func derivedPort(x, y bth.QPN) uint16 {
+	v := uint64(x) * uint64(y)
+	v ^= v >> 20
+	v ^= v >> 40
+	fl := uint32(v & 0xfffff)
+	return uint16(0xc000 | (fl&0x3fff ^ fl>>14))
+}

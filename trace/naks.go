@@ -191,6 +191,7 @@ type keys map[keyOf]keyUse
 
 type keyOf struct {
 	host netip.Addr // host of the memory
+	vni  uint32     // of the flow, 0 if it has none
 	key  uint32
 }
 
@@ -224,7 +225,7 @@ func (a *Analyzer) recordKeyUse(w *work) {
 	a.keys[k] = r
 }
 
-func (w *work) key() keyOf { return keyOf{w.m.Flow.Ends[1-w.m.From].Addr, w.rkey} }
+func (w *work) key() keyOf { return keyOf{w.m.Flow.Ends[1-w.m.From].Addr, w.m.Flow.VNI, w.rkey} }
 
 // hint explains the error NAK syn for w from the earlier uses of its R_Key. It returns "" if they
 // explain nothing.

@@ -15,7 +15,7 @@ func sortByNumber(all []*conn) {
 // conversation if the direction is new.
 func (a *Analyzer) packetDirection() *direction {
 	p := a.p
-	key := directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}
+	key := directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP, net: a.net}
 	h := a.table.find(key)
 	if h != nil && h.service == bth.ServiceCNP {
 		a.identify(h)
@@ -71,6 +71,14 @@ const (
 // maxRivals limits the directions that are remembered as equally good matches.
 const maxRivals = 32
 
+// A search for the other direction of a packet examines up to a few thousand directions. The number
+// of all examined directions is limited, so that a capture in which most searches find nothing does
+// not take hours: once they exceed the limits, directions stay unpaired.
+const (
+	searchBurst     = 1 << 24 // directions that may be examined at any time
+	searchPerPacket = 64      // directions that may be examined in addition, per packet of the capture
+)
+
 // A BTH has only the destination queue pair number. Messages of the connection manager name both
 // queue pairs. Without them a response is matched to the requests that await its PSN and kind. The
 // UDP source port that Linux derives from both queue pair numbers weighs more; for an unreliable
@@ -95,15 +103,15 @@ func (a *Analyzer) pair(h *direction) *conn {
 	points := 0
 	best := a.rivals[:0]
 	back := a.table.unpaired[h.hosts().back()]
-	if back == nil {
+	if back == nil || a.searches <= 0 {
 		return h.conn
 	}
-	shared := back.WithPort(h.port) > maxSamePort
 	for o := range back.Find(h.port, s) {
+		a.searches--
 		if o.service != a.info.Service || o.conn == h.conn {
 			continue
 		}
-		switch n := a.fit(h, o, shared); {
+		switch n := a.fit(h, o, back); {
 		case n > points:
 			best, points = append(best[:0], o), n
 		case n > 0 && n == points && !slices.Contains(best, o) && len(best) <= maxRivals:
@@ -145,6 +153,7 @@ func (a *Analyzer) crowded(h, o *direction, near int32) bool {
 			continue
 		}
 		for x := range set.Find(h.port, s) {
+			a.searches--
 			if x == h || x == o || x.service != h.service || x.conn == h.conn || x.conn == o.conn {
 				continue
 			}
@@ -178,11 +187,10 @@ func (h *direction) narrow(best []*direction) []*direction {
 const maxSamePort = 8
 
 // fit returns the points of o as the other direction of the current packet, which belongs to h. 0
-// means that o cannot be the other direction. shared reports whether more than maxSamePort
-// directions have the UDP source port of h.
-func (a *Analyzer) fit(h, o *direction, shared bool) int {
+// means that o cannot be the other direction. back are all that can.
+func (a *Analyzer) fit(h, o *direction, back *unpairedSet) int {
 	points := 0
-	if !shared && derivedPort(h.key.to, o.key.to) == h.port && h.port == o.port {
+	if h.port == o.port && derivedPort(h.key.to, o.key.to) == h.port && back.WithPort(h.port) <= maxSamePort {
 		points += fitsPort
 	}
 	if h.port == o.port {
@@ -245,16 +253,6 @@ const maxInFlight = 1024
 
 // smallPSN is the PSN up to which connections that all began with PSN 0 are likely.
 const smallPSN = 1 << 16
-
-// derivedPort returns the UDP source port that Linux derives from both queue pair numbers for a
-// connection without a flow label.
-func derivedPort(x, y bth.QPN) uint16 {
-	v := uint64(x) * uint64(y)
-	v ^= v >> 20
-	v ^= v >> 40
-	fl := uint32(v & 0xfffff)
-	return uint16(0xc000 | (fl&0x3fff ^ fl>>14))
-}
 
 // join merges the directions h and o into one conversation and returns it. The flow with the lower
 // number is kept.
@@ -381,6 +379,9 @@ func (a *Analyzer) absorb(c, d *conn, same bool) {
 	f.Window = max(f.Window, g.Window)
 	f.MTU = max(f.MTU, g.MTU)
 	f.Err = cmp.Or(f.Err, g.Err)
+	if !f.HasVNI {
+		f.VNI, f.HasVNI = g.VNI, g.HasVNI
+	}
 	if d.cm != nil && c.cm == nil {
 		c.cm, d.cm.c = d.cm, c
 	} else {

@@ -69,7 +69,7 @@ type Pipeline struct {
 	analyzer *Analyzer
 	frame    capture.Frame
 	ended    endings
-	copies   copies.Table
+	copies   Copies
 	copied   uint64 // result of Copies
 	shown    uint64 // result of Shown
 	missing  uint64 // result of Missing
@@ -94,6 +94,7 @@ func (p *Pipeline) Run(ctx context.Context, src Source) error {
 	p.ended.of = o
 	o.Message, o.Flow = p.ended.message, p.ended.flow
 	p.analyzer = NewAnalyzer(o)
+	p.copies.Merged = p.Dedupe
 	if p.Filter == nil {
 		p.decoder.Foreign = p.foreign
 	}
@@ -145,7 +146,7 @@ func (p *Pipeline) packet(k *Packet) {
 	if p.err != nil || p.full() {
 		return
 	}
-	if k.Copy = p.original(k); k.Copy == 0 {
+	if k.Copy = p.copies.Original(k); k.Copy == 0 {
 		p.analyzer.Add(k)
 	} else if p.copied++; p.Dedupe {
 		return
@@ -158,18 +159,32 @@ func (p *Pipeline) packet(k *Packet) {
 	p.tellEnded()
 }
 
-// original returns the frame of which k is a copy, or 0.
-func (p *Pipeline) original(k *Packet) int {
+// Copies recognises packets of a capture that was made at several points, such as interfaces. The
+// zero value is ready to use.
+type Copies struct {
+	// Merged means that the capture points are not known, as after captures were merged: see
+	// [Pipeline.Dedupe].
+	Merged bool
+
+	table copies.Table
+}
+
+// Original returns the number of the frame of which k is a copy, or 0; see [Packet.Copy]. A packet
+// without Frame is no copy.
+func (c *Copies) Original(k *Packet) int {
 	f := k.Frame
+	if f == nil {
+		return 0
+	}
 	at := copies.Point{
 		Interface: f.InterfaceID, In: k.Direction == capture.Inbound, Out: k.Direction == capture.Outbound,
 	}
 	if f.Link == capture.LinkLinuxSLL2 && len(f.Data) >= 8 { // the interface index is after type and padding
 		at.Interface = int(binary.BigEndian.Uint32(f.Data[4:]))
 	}
-	return p.copies.Original(&copies.Sighting{
+	return c.table.Original(&copies.Sighting{
 		Point: at, Src: k.Src.Addr(), Dst: k.Dst.Addr(), ID: k.IP.ID, Bytes: k.Bytes, Len: k.Len, Frame: k.Number,
-		Time: k.Time, Numbered: k.IP.ID > maxReusedID, AnyPoint: p.Dedupe || f.Link == capture.LinkLinuxSLL,
+		Time: k.Time, Numbered: k.IP.ID > maxReusedID, AnyPoint: c.Merged || f.Link == capture.LinkLinuxSLL,
 	})
 }
 
@@ -178,7 +193,7 @@ func (p *Pipeline) Copies() uint64 { return p.copied }
 
 // Repeated returns the number of packets that would be copies with Dedupe. If it is near half of
 // the packets, the capture probably has each packet twice, and Dedupe is needed.
-func (p *Pipeline) Repeated() uint64 { return p.copies.Repeated }
+func (p *Pipeline) Repeated() uint64 { return p.copies.table.Repeated }
 
 // foreign passes f to the outputs.
 func (p *Pipeline) foreign(f *Foreign) {

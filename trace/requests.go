@@ -135,8 +135,11 @@ func (st *stream) settleRead(c *conn, s bth.PSN) {
 // settleRest determines the end of the newest READ, if its number of responses is unknown, when the
 // current packet, with PSN s, requests the rest of it again: the address tells the path MTU.
 func (a *Analyzer) settleRest(c *conn, st *stream, s bth.PSN) {
+	if a.info.Op != bth.OpReadRequest {
+		return
+	}
 	w := st.works.newest()
-	if w == nil || w.whole || w.op != bth.OpReadRequest || a.info.Op != bth.OpReadRequest {
+	if w == nil || w.whole || w.op != bth.OpReadRequest {
 		return
 	}
 	r, n := &a.p.BTH.RETH, s.Diff(w.first)

@@ -108,7 +108,7 @@ const (
 	usualRecords = 32      // records that each stream has if all together have less than three quarters of the maximum
 	maxRecords   = 4096    // maximum for a stream
 	totalRecords = 1 << 18 // maximum for all streams together, if some have more than minRecords
-	minWorks     = 16      // messages that each stream may have in any case
+	minWorks     = 4       // messages that each stream may have in any case
 	totalWorks   = 1 << 14 // maximum for all streams together, if some have more than minWorks
 )
 

@@ -144,11 +144,12 @@ func (c *Conn) event(e *cm.Event) {
 	}
 }
 
-// begin marks the connection as established.
+// begin marks the connection as established, unless it has ended: this end may give it up while the
+// peer's RTU is on its way.
 func (c *Conn) begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.established && c.err == nil {
+	if !c.established && c.err == nil && !c.hasEnded() {
 		c.established = true
 		close(c.ready)
 		if err := c.failure(); err != nil && !c.disconnecting {

@@ -9,8 +9,16 @@ import (
 // All returns all cases in the order of the chapters.
 func All() []*conformance.Case {
 	var all []*conformance.Case
-	for _, chapter := range [][]conformance.Case{psn, requesterAck, requesterNak, requesterRead, cmConnect, cmEnd,
-		cmRefuse} {
+	for _, chapter := range [][]conformance.Case{
+		header, headerReceived, icrc, psn,
+		responderAdmit, responderAck, responderRead, responderDuplicate, responderOrder, responderLength,
+		responderAccess, responderFlush,
+		requesterAck, requesterNak, requesterRead,
+		receiverNotReady, atomic,
+		uc, ucWrite, ud,
+		cmConnect, cmEnd, cmRefuse,
+		congestion,
+	} {
 		for i := range chapter {
 			all = append(all, &chapter[i])
 		}

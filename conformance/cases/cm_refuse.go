@@ -14,7 +14,7 @@ var cmRefuse = []conformance.Case{
 		ID: "cm/21", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A REQ for a service without a listener is rejected with reason 8.",
 		Source: "IBA 12.6.7.2 (invalid service ID); Linux cm.c, cm_req_handler",
-		Run: refused("a REQ for a service without a listener", func(s *conformance.Service, m *cmsg.MAD) {
+		Run: refusedREQ("a REQ for a service without a listener", func(s *conformance.Service, m *cmsg.MAD) {
 			m.Set(cmsg.REQService, s.ID^0x8000)
 		}, "", 8),
 	},
@@ -22,7 +22,7 @@ var cmRefuse = []conformance.Case{
 		ID: "cm/22", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A REQ whose remote GID is not one of the device is rejected with reason 12.",
 		Source: "IBA 12.6.7.2 (primary remote port GID rejected); Linux cm.c, cm_req_handler",
-		Run: refused("a REQ for another GID", func(_ *conformance.Service, m *cmsg.MAD) {
+		Run: refusedREQ("a REQ for another GID", func(_ *conformance.Service, m *cmsg.MAD) {
 			m.SetGID(cmsg.REQRemoteGID, netip.MustParseAddr("203.0.113.9"))
 		}, "", 12),
 	},
@@ -30,7 +30,7 @@ var cmRefuse = []conformance.Case{
 		ID: "cm/23", Level: conformance.Should, Program: conformance.CMServer,
 		Rule:   "A REQ with a P_Key that the device does not have is rejected.",
 		Source: "IBA 12.6.7.2; Linux cm.c, cm_init_av_by_path",
-		Run: refused("a REQ with P_Key 0x1234", func(_ *conformance.Service, m *cmsg.MAD) {
+		Run: refusedREQ("a REQ with P_Key 0x1234", func(_ *conformance.Service, m *cmsg.MAD) {
 			m.Set(cmsg.REQPKey, 0x1234)
 		}, "", 12, 28, 5),
 	},
@@ -38,7 +38,7 @@ var cmRefuse = []conformance.Case{
 		ID: "cm/24", Level: conformance.Should, Program: conformance.CMServer,
 		Rule:   "A REQ with a path MTU that does not exist is rejected with reason 26.",
 		Source: "IBA 12.6.7.2 (invalid path MTU)",
-		Run: refused("a REQ with path MTU 0", func(_ *conformance.Service, m *cmsg.MAD) {
+		Run: refusedREQ("a REQ with path MTU 0", func(_ *conformance.Service, m *cmsg.MAD) {
 			m.Set(cmsg.REQMTU, 0)
 		}, "Linux leaves it to the queue pair, whose transition fails", 26),
 	},
@@ -46,7 +46,7 @@ var cmRefuse = []conformance.Case{
 		ID: "cm/25", Level: conformance.Should, Program: conformance.CMServer,
 		Rule:   "A REQ for the transport service RD is rejected with reason 9.",
 		Source: "IBA 12.6.7.2 (invalid transport service type)",
-		Run: refused("a REQ for RD", func(_ *conformance.Service, m *cmsg.MAD) {
+		Run: refusedREQ("a REQ for RD", func(_ *conformance.Service, m *cmsg.MAD) {
 			m.Set(cmsg.REQTransport, 2)
 		}, "Linux rejects with another reason or takes the type of the listener", 9),
 	},
@@ -54,7 +54,7 @@ var cmRefuse = []conformance.Case{
 		ID: "cm/26", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A REQ with a header of rdma_cm of a version that does not exist is not accepted.",
 		Source: "IBA annex A11; Linux cma.c, cma_save_net_info",
-		Run: refused("a REQ with version 1 of the IP header", func(_ *conformance.Service, m *cmsg.MAD) {
+		Run: refusedREQ("a REQ with version 1 of the IP header", func(_ *conformance.Service, m *cmsg.MAD) {
 			m[cmsg.REQPrivate] = 1
 		}, "", 28, 8, 5, silent),
 	},
@@ -62,7 +62,7 @@ var cmRefuse = []conformance.Case{
 		ID: "cm/27", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A REQ with a header of rdma_cm for IP version 5 is not accepted.",
 		Source: "IBA annex A11; Linux cma.c, cma_save_net_info",
-		Run: refused("a REQ with IP version 5", func(_ *conformance.Service, m *cmsg.MAD) {
+		Run: refusedREQ("a REQ with IP version 5", func(_ *conformance.Service, m *cmsg.MAD) {
 			m[cmsg.REQPrivate+1] = 0x50
 		}, "", 28, 8, 5, silent),
 	},
@@ -70,7 +70,7 @@ var cmRefuse = []conformance.Case{
 		ID: "cm/28", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A message with another class version is not executed.",
 		Source: "IBA 13.4; 12.6.7.2 (reason 31)",
-		Run: refused("a REQ with class version 3", func(_ *conformance.Service, m *cmsg.MAD) {
+		Run: refusedREQ("a REQ with class version 3", func(_ *conformance.Service, m *cmsg.MAD) {
 			m.Set(cmsg.ClassVersion, 3)
 		}, "", silent, 31),
 	},
@@ -78,7 +78,7 @@ var cmRefuse = []conformance.Case{
 		ID: "cm/29", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A message with a base version other than 1 is not executed.",
 		Source: "IBA 13.4.2",
-		Run: refused("a REQ with base version 2", func(_ *conformance.Service, m *cmsg.MAD) {
+		Run: refusedREQ("a REQ with base version 2", func(_ *conformance.Service, m *cmsg.MAD) {
 			m.Set(cmsg.BaseVersion, 2)
 		}, "", silent, 31),
 	},
@@ -86,7 +86,7 @@ var cmRefuse = []conformance.Case{
 		ID: "cm/30", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A message with a method other than Send is not executed.",
 		Source: "IBA 16.7 (methods)",
-		Run: refused("a REQ with the method Set", func(_ *conformance.Service, m *cmsg.MAD) {
+		Run: refusedREQ("a REQ with the method Set", func(_ *conformance.Service, m *cmsg.MAD) {
 			m.Set(cmsg.Method, 2)
 		}, "", silent),
 	},
@@ -94,7 +94,7 @@ var cmRefuse = []conformance.Case{
 		ID: "cm/31", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A message with an attribute that does not exist is not answered.",
 		Source: "IBA 16.7 (attributes)",
-		Run: refused("a message with attribute 0x30", func(_ *conformance.Service, m *cmsg.MAD) {
+		Run: refusedREQ("a message with attribute 0x30", func(_ *conformance.Service, m *cmsg.MAD) {
 			m.Set(cmsg.AttrID, 0x30)
 		}, "", silent),
 	},
@@ -162,7 +162,7 @@ const silent = 0
 // refused returns the script of a REQ that must not be accepted. The first reason is the right one,
 // the others are accepted too. others, if it is not empty, says what respected implementations do
 // instead.
-func refused(why string, change func(s *conformance.Service, m *cmsg.MAD), others string,
+func refusedREQ(why string, change func(s *conformance.Service, m *cmsg.MAD), others string,
 	reasons ...uint64) func(*conformance.T) {
 	return func(t *conformance.T) {
 		s := t.Service()

@@ -204,7 +204,7 @@ var requesterNak = []conformance.Case{
 		Run: func(t *conformance.T) {
 			c := t.Connect(conformance.AckTimeout(slow), conformance.Retries(7, 3), conformance.Memory(64))
 			c.Serve(advertise(t, c, 64))
-			n := rnr(t, c, 6)
+			n := rnrAnswer(t, c, 6)
 			t.Sample("transmissions", "", float64(n))
 			if n != 4 {
 				t.Fail("the SEND was sent %d times; an RNR retry count of 3 permits 4 transmissions", n)
@@ -219,7 +219,7 @@ var requesterNak = []conformance.Case{
 			c := t.Connect(conformance.AckTimeout(slow), conformance.Retries(7, 7), conformance.Memory(64))
 			c.Serve(advertise(t, c, 64))
 			const enough = 12
-			if n := rnr(t, c, enough); n != enough {
+			if n := rnrAnswer(t, c, enough); n != enough {
 				t.Fail("the SEND was sent only %d times", n)
 			}
 		},
@@ -228,7 +228,7 @@ var requesterNak = []conformance.Case{
 
 // rnr answers the next SEND of the device with an RNR NAK, up to limit times, and returns how often
 // it came.
-func rnr(t *conformance.T, c *conformance.Conn, limit int) int {
+func rnrAnswer(t *conformance.T, c *conformance.Conn, limit int) int {
 	for n := range limit {
 		r := c.NextRequest(t.Timeout() / 4)
 		if r == nil {

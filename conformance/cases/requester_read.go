@@ -43,7 +43,7 @@ var requesterRead = []conformance.Case{
 			at := c.Send(all[2])
 			again := c.ExpectRequest(conformance.Op(bth.OpReadRequest))
 			t.Sample("gap to new READ", "ms", float64(again.At.Sub(at).Microseconds())/1000)
-			rest := partOf(t, c, r, again, 1)
+			rest := checkPart(t, c, r, again, 1)
 			answer(c, again, data[rest:])
 			c.Skip(r)
 			writeBack(t, c, data)
@@ -61,7 +61,7 @@ var requesterRead = []conformance.Case{
 				c.Send(p)
 			}
 			again := c.ExpectRequest(conformance.Op(bth.OpReadRequest))
-			rest := partOf(t, c, r, again, 2)
+			rest := checkPart(t, c, r, again, 2)
 			answer(c, again, data[rest:])
 			c.Skip(r)
 			writeBack(t, c, data)
@@ -175,9 +175,9 @@ var requesterRead = []conformance.Case{
 // openTime is the time after which a requester that sends nothing waits for responses.
 const openTime = 30 * time.Millisecond
 
-// partOf checks that again requests the part of READ r from a packet up to the missing one on, and
+// checkPart checks that again requests the part of READ r from a packet up to the missing one on, and
 // returns its offset in r in bytes.
-func partOf(t *conformance.T, c *conformance.Conn, r, again *wire.Received, missing int) int {
+func checkPart(t *conformance.T, c *conformance.Conn, r, again *wire.Received, missing int) int {
 	k := int(again.PSN.Diff(r.PSN))
 	off := k * c.Target.MTU
 	switch {
@@ -242,7 +242,7 @@ func wrong(id, rule, source string, change func([]*wire.Packet)) conformance.Cas
 			case again.Opcode.Info().Op != bth.OpReadRequest:
 				t.Fail("the READ was completed: %s follows", conformance.Describe(again))
 			}
-			off := partOf(t, c, r, again, len(all)-1)
+			off := checkPart(t, c, r, again, len(all)-1)
 			t.Note("the READ is requested again from byte %d on", off)
 		},
 	}

@@ -3,6 +3,7 @@ package device
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/conformance"
@@ -14,6 +15,7 @@ import (
 const (
 	perftestLen = 65536
 	perftestMTU = 1024
+	writeLatLen = 4096 // of the region of ib_write_lat
 	// sendLen is the length of the receives of ib_send_bw.
 	sendLen = 4096
 	// sendReceives is the number of receives that ib_send_bw posts (-r).
@@ -32,6 +34,10 @@ var perftests = map[conformance.Program]struct {
 	conformance.UCWriteServer: {perftest.WriteBW, "ib_write_bw -c UC -s 65536"},
 	conformance.UCSendServer:  {perftest.SendBW, "ib_send_bw -c UC -s 4096 -r 128"},
 	conformance.UDSendServer:  {perftest.SendBW, "ib_send_bw -c UD -s 1024 -r 128"},
+
+	conformance.UCWriteLatServer: {perftest.WriteLat, "ib_write_lat -c UC -s 4096"},
+	conformance.WriteServerTClass: {perftest.WriteBW,
+		fmt.Sprintf("ib_write_bw -s 65536 --tclass %d", conformance.TClass)},
 }
 
 // openPerftest starts a server of perftest and connects to it.
@@ -60,8 +66,11 @@ func (s *Stock) openPerftest(ctx context.Context, program conformance.Program,
 	if t.test.Send() {
 		c.target.Receives, c.target.ReceiveLen, c.target.QKey = sendReceives, sendLen, perftestQKey
 	}
-	if t.test.Atomic() {
+	switch {
+	case t.test.Atomic():
 		c.target.Length = 8
+	case program == conformance.UCWriteLatServer:
+		c.target.Length = writeLatLen
 	}
 	return c, nil
 }

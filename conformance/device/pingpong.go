@@ -2,6 +2,7 @@ package device
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 
@@ -11,17 +12,32 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange/pingpong"
 )
 
-// Parameters of ibv_rc_pingpong, of which the defaults are 1000 iterations, messages of 4096 bytes
-// and 500 receives.
+// Parameters of the pingpongs: ibv_rc_pingpong and ibv_uc_pingpong have messages of 4096 bytes and
+// 500 receives by default.
 const (
 	pingpongLen      = 4096
 	pingpongReceives = 500
 	pingpongMTU      = 1024
+	udPingpongLen    = 1024
+	pingpongQKey     = 0x11111111 // of ibv_ud_pingpong
 )
 
-// openPingpong starts ibv_rc_pingpong and connects to it.
-func (s *Stock) openPingpong(ctx context.Context, local conformance.Local) (conformance.Peer, error) {
-	p, conn, err := s.open(ctx, conformance.Pingpong)
+// pingpongs are the pingpongs of rdma-core. For ibv_ud_pingpong, the path MTU is that of the port.
+var pingpongs = map[conformance.Program]struct {
+	command string
+	length  int // of a message, in bytes
+	qkey    uint32
+}{
+	conformance.Pingpong:   {fmt.Sprintf("ibv_rc_pingpong -m %d", pingpongMTU), pingpongLen, 0},
+	conformance.UCPingpong: {fmt.Sprintf("ibv_uc_pingpong -m %d", pingpongMTU), pingpongLen, 0},
+	conformance.UDPingpong: {"ibv_ud_pingpong", udPingpongLen, pingpongQKey},
+}
+
+// openPingpong starts a pingpong and connects to it.
+func (s *Stock) openPingpong(ctx context.Context, program conformance.Program,
+	local conformance.Local) (conformance.Peer, error) {
+	p, conn, err := s.open(ctx, program)
+	k := pingpongs[program]
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +52,7 @@ func (s *Stock) openPingpong(ctx context.Context, local conformance.Local) (conf
 	}
 	return &connected{process: p, conn: conn, target: conformance.Target{
 		Addr: s.Addr, QPN: bth.QPN(remote[0].QPN), PSN: bth.PSN(remote[0].PSN), MTU: pingpongMTU,
-		Receives: pingpongReceives, ReceiveLen: pingpongLen,
+		Receives: pingpongReceives, ReceiveLen: k.length, QKey: k.qkey,
 	}}, nil
 }
 

@@ -75,8 +75,8 @@ func (s *Stock) command(program conformance.Program, port uint16) (string, bool)
 	if c, ok := services[program]; ok {
 		return fmt.Sprintf(c, s.Addr, port), true
 	}
-	if program == conformance.Pingpong {
-		return fmt.Sprintf("ibv_rc_pingpong -p %d -m %d -s %d -n 1000000%s", port, pingpongMTU, pingpongLen,
+	if k, ok := pingpongs[program]; ok {
+		return fmt.Sprintf("%s -p %d -s %d -r %d -n 1000000%s", k.command, port, k.length, pingpongReceives,
 			s.deviceFlags("-g")), true
 	}
 	if t, ok := perftests[program]; ok {

@@ -69,12 +69,13 @@ func (s *Stock) portLocked() uint16 {
 
 // Open implements conformance.Device.
 func (s *Stock) Open(ctx context.Context, p conformance.Program, local conformance.Local) (conformance.Peer, error) {
-	switch p {
-	case conformance.Pingpong:
-		return s.openPingpong(ctx, local)
-	case conformance.WriteServer, conformance.ReadServer, conformance.AtomicServer, conformance.SendServer,
-		conformance.UCWriteServer, conformance.UCSendServer, conformance.UDSendServer:
+	if _, ok := pingpongs[p]; ok {
+		return s.openPingpong(ctx, p, local)
+	}
+	if _, ok := perftests[p]; ok {
 		return s.openPerftest(ctx, p, local)
+	}
+	switch p {
 	case conformance.WriteClient, conformance.ReadClient, conformance.SendClient:
 		return s.openClient(ctx, p, local)
 	case conformance.RPing, conformance.CMServer:

@@ -28,3 +28,6 @@ var ErrTimeout = errors.New("nothing was received in time")
 
 // ErrRaw is the error of a packet that only a raw link can send.
 var ErrRaw = errors.New("this packet needs a raw link: run as root, or with CAP_NET_RAW")
+
+// ErrUnsendable is the error of a packet that this link cannot send to this destination.
+var ErrUnsendable = errors.New("this packet cannot be sent unchanged")

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"strconv"
 	"syscall"
 	"time"
 	"unsafe"
@@ -20,7 +19,7 @@ type udp struct {
 	local netip.Addr
 	mtu   int
 	main  *net.UDPConn
-	other map[uint16]*net.UDPConn
+	other map[netip.AddrPort]*net.UDPConn // for other sources, which are closed with the link
 	buf   []byte
 	oob   []byte
 }
@@ -32,18 +31,27 @@ type udp struct {
 // identification 0 and DF.
 func ListenUDP(local netip.Addr) (Link, error) {
 	local = local.Unmap()
-	if !local.IsValid() || local.IsUnspecified() || local.IsMulticast() {
-		return nil, fmt.Errorf("%v is no address of one interface: name a local unicast address", local)
+	if err := checkLocal(local); err != nil {
+		return nil, err
 	}
 	mtu, err := mtuOf(local)
 	if err != nil {
 		return nil, err
 	}
-	u := &udp{local: local, mtu: mtu, other: map[uint16]*net.UDPConn{}, buf: make([]byte, 1<<16), oob: make([]byte, 512)}
-	if u.main, err = u.listen(Port); err != nil {
+	u := &udp{local: local, mtu: mtu, other: map[netip.AddrPort]*net.UDPConn{}, buf: make([]byte, 1<<16),
+		oob: make([]byte, 512)}
+	if u.main, err = listenAt(netip.AddrPortFrom(local, Port)); err != nil {
 		return nil, fmt.Errorf("port %d of %v: %w", Port, local, err)
 	}
 	return u, nil
+}
+
+// checkLocal refuses addresses at which a link cannot be.
+func checkLocal(a netip.Addr) error {
+	if !a.IsValid() || a.IsUnspecified() || a.IsMulticast() {
+		return fmt.Errorf("%v is no address of one interface: name a local unicast address", a)
+	}
+	return nil
 }
 
 // mtuOf returns the MTU of the interface that has the address.
@@ -67,14 +75,15 @@ func mtuOf(local netip.Addr) (int, error) {
 	return 0, fmt.Errorf("no interface of this host has the address %v", local)
 }
 
-func (u *udp) listen(port uint16) (*net.UDPConn, error) {
-	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(u.local, port)))
+// listenAt opens a socket.
+func listenAt(at netip.AddrPort) (*net.UDPConn, error) {
+	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
 	if err != nil {
 		return nil, err
 	}
 	rc, err := c.SyscallConn()
 	if err == nil {
-		err = setOptions(rc, u.local.Is4())
+		err = setOptions(rc, at.Addr().Is4())
 	}
 	if err != nil {
 		c.Close()
@@ -119,28 +128,45 @@ func (u *udp) Send(dst netip.Addr, p *Packet) ([]byte, error) {
 	if p.NeedsRaw() {
 		return nil, ErrRaw
 	}
-	c, port := u.main, uint16(Port)
-	if p.SrcPort != 0 && p.SrcPort != Port {
-		port = p.SrcPort
-		if c = u.other[port]; c == nil {
-			var err error
-			if c, err = u.listen(port); err != nil {
-				return nil, fmt.Errorf("source port %s: %w", strconv.Itoa(int(port)), err)
-			}
-			u.other[port] = c
-		}
+	dst = dst.Unmap()
+	src, port := p.source(u.local)
+	if src.Is4() != dst.Is4() {
+		return nil, fmt.Errorf("no packet from %v to %v: IPv4 and IPv6", src, dst)
 	}
-	b := p.payload(u.local, dst, port, 0)
-	_, _, err := c.WriteMsgUDPAddrPort(b, u.control(p), netip.AddrPortFrom(dst, Port))
+	c, err := u.socket(netip.AddrPortFrom(src, port))
+	if err != nil {
+		return nil, err
+	}
+	b := p.payload(src, dst, port, 0)
+	_, _, err = c.WriteMsgUDPAddrPort(b, u.control(p), netip.AddrPortFrom(dst, Port))
 	return b, err
+}
+
+// maxOther is the maximum number of sockets for other sources.
+const maxOther = 256
+
+// socket returns the socket that sends from a source, which it opens at the first use.
+func (u *udp) socket(from netip.AddrPort) (*net.UDPConn, error) {
+	if from == netip.AddrPortFrom(u.local, Port) {
+		return u.main, nil
+	}
+	c := u.other[from]
+	if c != nil {
+		return c, nil
+	}
+	if len(u.other) >= maxOther {
+		return nil, fmt.Errorf("source %v: more than %d sources", from, maxOther)
+	}
+	c, err := listenAt(from)
+	if err != nil {
+		return nil, fmt.Errorf("source %v: %w", from, err)
+	}
+	u.other[from] = c
+	return c, nil
 }
 
 // control returns the control messages that set the fields of the IP header.
 func (u *udp) control(p *Packet) []byte {
-	ttl := p.TTL
-	if ttl == 0 {
-		ttl = 64
-	}
 	level, tos, hops := unix.IPPROTO_IPV6, unix.IPV6_TCLASS, unix.IPV6_HOPLIMIT
 	if u.local.Is4() {
 		level, tos, hops = unix.IPPROTO_IP, unix.IP_TOS, unix.IP_TTL
@@ -149,7 +175,7 @@ func (u *udp) control(p *Packet) []byte {
 	for _, x := range [...]struct {
 		kind  int
 		value uint8
-	}{{tos, p.TOS}, {hops, ttl}} {
+	}{{tos, p.TOS}, {hops, p.ttl()}} {
 		m := make([]byte, unix.CmsgSpace(4))
 		h := (*unix.Cmsghdr)(unsafe.Pointer(&m[0]))
 		h.Level, h.Type = int32(level), int32(x.kind)
@@ -192,7 +218,8 @@ func (r *Received) readControl(oob []byte) {
 		switch h := m.Header; {
 		case h.Level == unix.SOL_SOCKET && h.Type == unix.SCM_TIMESTAMPNS && len(m.Data) >= 16:
 			r.At = time.Unix(int64(binary.NativeEndian.Uint64(m.Data)), int64(binary.NativeEndian.Uint64(m.Data[8:])))
-		case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_TOS, h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_TCLASS:
+		case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_TOS,
+			h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_TCLASS:
 			r.TOS = controlByte(m.Data)
 		case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_TTL,
 			h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_HOPLIMIT:

@@ -22,7 +22,10 @@ const (
 	// maxFlows limits the flows that are measured one by one. At the limit, flows without marked
 	// packets and CNPs are forgotten.
 	maxFlows = 16384
-	numDSCPs = 64
+	// minForgotten is the number of flows that must be forgotten at the limit; if fewer are, the
+	// table is full when it reaches the limit again.
+	minForgotten = maxFlows / 16
+	numDSCPs     = 64
 	// UnknownDSCP is the DSCP in the row of CNPs about packets that the capture does not have.
 	UnknownDSCP = -1
 )
@@ -41,7 +44,7 @@ type Table struct {
 	state   *flow              // of latest
 	dscps   [numDSCPs + 1]*Row // the last one is for CNPs about packets of unknown DSCP
 	pauses  [numClasses]Pause
-	full    bool   // maxFlows flows have marked packets or CNPs
+	full    bool   // nearly maxFlows flows have marked packets or CNPs: none is forgotten any more
 	omitted uint64 // packets of flows that are not measured one by one
 }
 
@@ -231,7 +234,6 @@ func (t *Table) flow(f *trace.Flow) *flow {
 			t.forgetQuiet()
 		}
 		if len(t.flows) >= maxFlows {
-			t.full = true
 			return nil
 		}
 		s = &flow{Row: Row{Flow: f, DSCP: UnknownDSCP, CNPDSCP: -1}, dscp: [2]int8{UnknownDSCP, UnknownDSCP}}
@@ -241,7 +243,8 @@ func (t *Table) flow(f *trace.Flow) *flow {
 	return s
 }
 
-// forgetQuiet removes the flows without marked packets and CNPs.
+// forgetQuiet removes the flows without marked packets and CNPs. If few flows are quiet, t is full:
+// otherwise forgetQuiet would examine all flows for nearly every new one.
 func (t *Table) forgetQuiet() {
 	for f, s := range t.flows {
 		if s.CE == 0 && s.CNPs == 0 {
@@ -249,6 +252,7 @@ func (t *Table) forgetQuiet() {
 		}
 	}
 	t.latest, t.state = nil, nil
+	t.full = len(t.flows) > maxFlows-minForgotten
 }
 
 // Omitted returns the number of packets that are in the rows of DSCPs but, because of the limit on

@@ -215,3 +215,21 @@ func TestPauseFramesCountByClass(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// If nearly all flows have marked packets, the quiet ones are not searched for each new flow.
+func TestNoFlowIsForgottenIfFewAreQuiet(t *testing.T) {
+	const limit = 16384
+	table := congestion.New()
+	for i := range limit - 1 {
+		packets(t, table, newFlow(i+1), 26, "a3")
+	}
+	for i := range 3 { // takes the last place, its place, is left out
+		packets(t, table, newFlow(limit+i), 26, "a2")
+	}
+	if got := table.Omitted(); got != 1 {
+		t.Errorf("%d packets are in no row of a flow, want 1", got)
+	}
+	if got := len(table.Flows()); got != limit-1 {
+		t.Errorf("%d flows, want %d", got, limit-1)
+	}
+}

@@ -4,7 +4,8 @@
 // The columns are the members of the JSON objects of package json, in the same order and with the
 // same names. Members of an object in an object are joined by underscores (rtt_min_ns), and those
 // of an array have an index (ends_0_addr). A member that is absent in JSON is an empty cell. Text
-// has the safe form of [text.Plain].
+// has the safe form of [text.Plain], with an apostrophe before it if it begins with a character
+// that begins a formula in spreadsheets: =, +, - or @.
 package csv
 
 import (
@@ -157,11 +158,11 @@ func cell(x reflect.Value) string {
 		if err != nil {
 			return ""
 		}
-		return text.Plain(string(b))
+		return plain(string(b))
 	}
 	switch x.Kind() {
 	case reflect.String:
-		return text.Plain(x.String())
+		return plain(x.String())
 	case reflect.Bool:
 		return strconv.FormatBool(x.Bool())
 	case reflect.Float32, reflect.Float64:
@@ -170,6 +171,15 @@ func cell(x reflect.Value) string {
 		return strconv.FormatInt(x.Int(), 10)
 	}
 	return strconv.FormatUint(x.Uint(), 10)
+}
+
+// plain returns s in a form that neither terminals nor spreadsheets interpret.
+func plain(s string) string {
+	s = text.Plain(s)
+	if s != "" && strings.IndexByte("=+-@", s[0]) >= 0 {
+		return "'" + s
+	}
+	return s
 }
 
 // Flows writes a row for each flow. It is an output of a [trace.Pipeline].

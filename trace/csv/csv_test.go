@@ -156,6 +156,26 @@ func TestTextIsPlain(t *testing.T) {
 	}
 }
 
+// Spreadsheets evaluate cells that begin with one of these characters; numbers are not text.
+func TestTextIsNoFormula(t *testing.T) {
+	type row struct {
+		Text   string `json:"text"`
+		Number int    `json:"number"`
+	}
+	for _, tt := range []struct{ text, want string }{
+		{"=1+1", "'=1+1"}, {"+1", "'+1"}, {"-1", "'-1"}, {"@A1", "'@A1"}, {"A1=1", "A1=1"}, {"", ""},
+	} {
+		var b bytes.Buffer
+		w := csv.NewWriter(&b)
+		if err := errors.Join(w.Write(row{tt.text, -1}), w.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := b.String(), "text,number\r\n"+tt.want+",-1\r\n"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestRowsOfAnotherTypeAreRefused(t *testing.T) {
 	w := csv.NewWriter(&bytes.Buffer{})
 	if w.Write(json.Flow(&trace.Flow{})) != nil {

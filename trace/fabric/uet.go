@@ -10,7 +10,7 @@ import (
 const PortUET = 4793
 
 // UET holds fields of the packet delivery sublayer (PDS) header of Ultra Ethernet Transport (Ultra
-// Ethernet specification 1.0, section 3.5.10). Encrypted packets have only Type TSS.
+// Ethernet specification 1.0, PDS header formats). Encrypted packets have only Type TSS.
 type UET struct {
 	Type UETType
 	// Next is the type of the next header; in a control packet (UETControl), the kind of control

@@ -14,7 +14,7 @@ type flow struct {
 	Number  int          `json:"n"`
 	Service string       `json:"s"`
 	Ends    [2][2]string `json:"e"` // address, queue pair
-	Line    []string     `json:"l"` // most important facts, a few words each
+	Line    []string     `json:"l"` // most important facts, a few words each, by what costs the most time
 	Facts   [][2]string  `json:"k"` // all facts, as name and value
 	Err     string       `json:"x,omitempty"`
 	Packets uint64       `json:"p"`           // in the capture
@@ -45,16 +45,16 @@ func flowOf(f *trace.Flow) flow {
 			o.Line = append(o.Line, amount(n, one, many))
 		}
 	}
-	count(f.Messages, "message", "messages")
-	count(f.Again, "packet retransmitted", "packets retransmitted")
-	count(f.LostBefore, "lost before the capture point", "lost before the capture point")
-	count(f.LostBehind, "lost behind it", "lost behind it")
-	count(f.NAKs, "NAK", "NAKs")
-	count(f.RNRs, "RNR NAK", "RNR NAKs")
 	count(f.Timeouts, "timeout", "timeouts")
 	count(f.Undecided, "retransmission of unknown cause", "retransmissions of unknown cause")
-	count(f.CE, "packet with ECN CE", "packets with ECN CE")
+	count(f.NAKs, "NAK", "NAKs")
+	count(f.RNRs, "RNR NAK", "RNR NAKs")
+	count(f.LostBefore, "lost before the capture point", "lost before the capture point")
+	count(f.LostBehind, "lost behind it", "lost behind it")
+	count(f.Again, "packet retransmitted", "packets retransmitted")
 	count(f.CNPs, "CNP", "CNPs")
+	count(f.CE, "packet with ECN CE", "packets with ECN CE")
+	count(f.Messages, "message", "messages")
 
 	if f.MTU > 0 {
 		by := ", from packet lengths"

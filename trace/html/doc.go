@@ -12,8 +12,13 @@
 //
 // The page contains headers, meanings and findings, but no payload. It contains up to [Options.Max]
 // packets: of a larger capture those with warnings and errors, those around them, and the first
-// others. It states where and how many packets were left out. The plots over time are of all
-// packets, in intervals whose length grows with the capture.
+// others. It states where and how many packets were left out. The plots over time and the numbers
+// of warnings and errors by kind are of all packets; the intervals of the plots grow with the
+// capture.
+//
+// A page of one connection opens at the first warning or error. A page of several opens at the
+// first error of the worst connection or, if there is no error, at its first warning other than a
+// congestion notification.
 //
 // # Security
 //

@@ -26,6 +26,7 @@ type Page struct {
 	teacher *lesson.Teacher
 	lessons table[lesson.Lesson]
 	series  collector
+	kinds   kinds
 
 	scratch []byte // for restore
 	view    trace.Packet
@@ -38,7 +39,8 @@ func New(opts Options) *Page {
 	if opts.Max <= 0 {
 		opts.Max = DefaultMax
 	}
-	return &Page{opts: opts, kept: newSelection(opts.Max), teacher: lesson.NewTeacher(0)}
+	return &Page{opts: opts, kept: newSelection(opts.Max), teacher: lesson.NewTeacher(0),
+		kinds: kinds{}}
 }
 
 // Packet adds a packet; the error is always nil. If the packets exceed [Options.Max], the page
@@ -53,6 +55,7 @@ func (p *Page) Packet(k *trace.Packet) error {
 	for _, l := range p.teacher.Teach(k) {
 		lessons = append(lessons, p.lessons.of(l))
 	}
+	p.kinds.add(k)
 	p.kept.add(k, p.series.add(k, p.begin), lessons)
 	return nil
 }

@@ -63,7 +63,7 @@ func testItRenders(t *testing.T, b context.Context) {
 	equal(p, "selected is the first problem", p.selected(), "Frame 6: WRITE LAST")
 	p.press(kb.Home)
 	equal(p, "selected", p.selected(), "Frame 1: CM REQ")
-	equal(p, "connection", p.text("#flow-line"), "RC connection 1 · remote access error in frame 20 · 4 messages · 3 packets retransmitted · 1 lost before the capture point · 2 NAKs · 1 RNR NAK")
+	equal(p, "connection", p.text("#flow-line"), "RC connection 1 · remote access error in frame 20 · 2 NAKs · 1 RNR NAK · 1 lost before the capture point · 3 packets retransmitted · 4 messages")
 	for _, c := range []string{"request", "response", "again", "error"} {
 		p.until("%s(%q)", inked, c)
 	}

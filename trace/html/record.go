@@ -105,7 +105,7 @@ func (p *Page) record(t *tables, i int) packet {
 		r.ICRC = append(r.ICRC, sentBytes(k.ICRC.Wire), sentBytes(k.ICRC.Want))
 	}
 	if k.Flow != nil {
-		r.Flow = t.flows.of(k.Flow)
+		r.Flow = t.flows.of(k.Flow.Current())
 		r.OfFlow = max(0, e.nth-t.nth[k.Flow]-1)
 		t.nth[k.Flow] = e.nth
 	}
@@ -161,14 +161,15 @@ var shorter = strings.NewReplacer(
 	"_", " ",
 )
 
-// from returns the index in k.Flow.Ends of the end that sent k. Addresses alone do not tell if both
-// ends have the same address, and packets to queue pair 1 do not name the queue pairs of the
-// connection. Without a flow, the end with the lower address is 0.
+// from returns the index in Ends of the end that sent k, of the flow that k's flow was merged into.
+// Addresses alone do not tell if both ends have the same address, and packets to queue pair 1 do
+// not name the queue pairs of the connection. Without a flow, the end with the lower address is 0.
 func from(k *trace.Packet) int {
 	if k.Flow == nil {
 		return number(k.Src.Addr().Compare(k.Dst.Addr()) > 0)
 	}
-	a, b := k.Flow.Ends[0], k.Flow.Ends[1]
+	ends := k.Flow.Current().Ends
+	a, b := ends[0], ends[1]
 	switch {
 	case a.Addr != b.Addr:
 		return number(k.Src.Addr() == b.Addr)

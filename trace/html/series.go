@@ -1,6 +1,8 @@
 package html
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/gorxe/gorxe/trace"
@@ -19,7 +21,10 @@ const (
 	minInterval = 10 * time.Microsecond
 )
 
-// collector collects what the plots over time show, of each flow and of all together.
+// collector collects what the plots over time show, of each flow and of all together. Unlike
+// package series, whose rows have one interval and the maxima of single flows, it has an interval
+// for each flow, so that a short flow has as many points as a long one, and sums what all
+// requesters have in flight, also in intervals without packets.
 type collector struct {
 	total  series
 	flows  map[*trace.Flow]*series
@@ -127,6 +132,54 @@ func (c *collector) flow(f *trace.Flow) *series {
 	s = &series{}
 	c.flows[f] = s
 	return s
+}
+
+// current returns the flows with a series by the flow that they were merged into, in order of their
+// numbers.
+func (c *collector) current() map[*trace.Flow][]*trace.Flow {
+	parts := map[*trace.Flow][]*trace.Flow{}
+	for f := range c.flows {
+		parts[f.Current()] = append(parts[f.Current()], f)
+	}
+	for _, list := range parts {
+		slices.SortFunc(list, func(x, y *trace.Flow) int { return cmp.Compare(x.Number, y.Number) })
+	}
+	return parts
+}
+
+// of returns the series of flows that were merged; nil without flows.
+func (c *collector) of(parts []*trace.Flow) *series {
+	if len(parts) == 0 {
+		return nil
+	}
+	sum := c.flows[parts[0]]
+	for _, f := range parts[1:] {
+		sum = sum.plus(c.flows[f])
+	}
+	return sum
+}
+
+// plus returns the series of the packets of both s and o.
+func (s *series) plus(o *series) *series {
+	a, b := &series{interval: s.interval, points: slices.Clone(s.points)},
+		&series{interval: o.interval, points: slices.Clone(o.points)}
+	for a.interval < b.interval {
+		a.double()
+	}
+	for b.interval < a.interval {
+		b.double()
+	}
+	sum := &series{interval: a.interval}
+	all := append(a.points, b.points...)
+	slices.SortStableFunc(all, func(x, y point) int { return cmp.Compare(x.index, y.index) })
+	for i := range all {
+		if n := len(sum.points); n > 0 && sum.points[n-1].index == all[i].index {
+			sum.points[n-1].merge(&all[i])
+		} else {
+			sum.points = append(sum.points, all[i])
+		}
+	}
+	return sum
 }
 
 // halve halves the maximum number of points of each flow.

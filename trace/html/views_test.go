@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/netip"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +33,8 @@ func TestTheViewsInABrowser(t *testing.T) {
 		"connections are listed with the worst first":            testList,
 		"a page says where packets were left out":                testLeftOut,
 		"links open the details on a phone":                      testPhoneLinks,
+		"several connections open at the worst problem":          testWorst,
+		"each kind of problem has a button that filters it":      testKinds,
 		"20,000 packets of 1,000 connections take few elements":  testLarge,
 		"every filter field means what it means in a --filter":   testFields,
 		"the plots and the list have names and work by keyboard": testViewKeys,
@@ -196,8 +200,19 @@ func testInterval(t *testing.T, b context.Context) {
 		t.Errorf("the brush leaves packets from %d to %d µs", from, to)
 	}
 	n := p.text("#count")
+	js[bool](p, `(() => {
+		[...document.querySelectorAll('.row[role=option]:not(.fold)')].at(-1).click(); // the first ones leave the interval
+		window.kept = [document.querySelector('#details h2'), document.querySelector('.row[aria-selected=true]')];
+		return true;
+	})()`)
 	p.wheel("#plot", -100, 0)
 	p.until("document.getElementById('count').textContent !== %q", n)
+	equal(p, "elements of the selected packet are kept", js[bool](p, "window.kept.every(e => e.isConnected)"), true)
+	equal(p, "the number of the selected row", js[bool](p, `(() => {
+		const rows = [...document.querySelectorAll('.row[role=option]')];
+		return rows.every(e => e.getAttribute('aria-setsize') === document.getElementById('count').textContent.split(' ')[0]) &&
+			rows.every((e, i) => !i || Number(e.getAttribute('aria-posinset')) > Number(rows[i - 1].getAttribute('aria-posinset')));
+	})()`), true)
 	n = p.text("#count")
 	p.wheel("#plot", 100, 0)
 	p.until("document.getElementById('count').textContent !== %q", n)
@@ -324,6 +339,59 @@ func testList(t *testing.T, b context.Context) {
 	equal(p, "focus", js[string](p, "document.activeElement.id"), "ladder")
 }
 
+func testWorst(t *testing.T, b context.Context) {
+	s := scene.Many(3000, 40)
+	f := s.Flows[20]
+	f.Timeouts += 9
+	of := func(n int) *trace.Packet { // the nth packet of f
+		for _, k := range s.Packets {
+			if k.Flow == f {
+				if n--; n == 0 {
+					return k
+				}
+			}
+		}
+		t.Fatal("the flow has too few packets")
+		return nil
+	}
+	mark, gap := of(2), of(5)
+	warn(mark, trace.ECNMarked, trace.Warning)
+	warn(gap, trace.Gap, trace.Warning)
+	frame := func(k *trace.Packet) string { return "Frame " + strconv.Itoa(k.Number) + ":" }
+	opens := func(what, at string) {
+		t.Helper()
+		if got := open(t, b, desktop, "", s.Packets).selected(); !strings.HasPrefix(got, at) {
+			t.Errorf("%s: it opens at %q, want %q", what, got, at)
+		}
+	}
+	opens("a loss in the worst connection", frame(gap))
+	other := s.Packets[len(s.Packets)-1]
+	warn(other, trace.ErrorNAK, trace.Error)
+	opens("an error in another connection", frame(other))
+}
+
+func testKinds(t *testing.T, b context.Context) {
+	s := quietly(5000)
+	warn(s.Packets[3999], trace.ErrorNAK, trace.Error)
+	for _, i := range []int{1000, 2000, 3000} {
+		warn(s.Packets[i], trace.Gap, trace.Warning)
+	}
+	p := show(t, b, desktop, render(t, tracehtml.Options{Max: 500}, s.Packets))
+	equal(p, "kinds", js[string](p,
+		"[...document.querySelectorAll('#kinds button')].map(e => e.textContent).join()"),
+		"✕ 1 nak_error,▲ 3 gap")
+	p.click("#kinds .warning")
+	equal(p, "filter", js[string](p, "document.getElementById('filter').value"), "finding gap")
+	equal(p, "count", p.text("#count"), "3 of 500 packets")
+	equal(p, "pressed", js[string](p,
+		"[...document.querySelectorAll('#kinds button')].map(e => e.getAttribute('aria-pressed')).join()"),
+		"false,true")
+	p.click("#kinds .warning")
+	equal(p, "count", p.text("#count"), "500 packets")
+	p = open(t, b, desktop, "", quietly(10).Packets)
+	equal(p, "no kinds", js[bool](p, "document.getElementById('kinds').hidden"), true)
+}
+
 func testViewKeys(t *testing.T, b context.Context) {
 	p := open(t, b, screen{width: 1000, height: 800, scale: 1}, "", scene.Many(3000, 40).Packets)
 	equal(p, "the list on a small screen", js[bool](p, "document.getElementById('list').hidden"), true)
@@ -437,12 +505,23 @@ func testLarge(t *testing.T, b context.Context) {
 	elements("scrolled")
 	measure("50 steps of scrolling the list", `for (let i = 1; i <= 50; i++) { document.getElementById('list-scroll').scrollTop = i * 1000; await frame(); }`)
 	elements("list scrolled")
-	measure("20 steps of the wheel over a plot", `for (let i = 0; i < 20; i++) {
-		const c = document.getElementById('plot'), r = c.getBoundingClientRect();
-		c.dispatchEvent(new WheelEvent('wheel', { deltaY: -100, clientX: r.x + r.width / 2, clientY: r.y + 50, cancelable: true }));
-		await frame();
-		await frame();
-	}`)
+	// A step takes from the frame that it is drawn in until the page is idle.
+	steps := js[[]float64](p, `(async () => {
+		const c = document.getElementById('plot'), r = c.getBoundingClientRect(), took = [];
+		const idle = () => new Promise(done => { const c = new MessageChannel(); c.port1.onmessage = done; c.port2.postMessage(0); });
+		for (let i = 0; i < 20; i++) {
+			let begin = 0;
+			requestAnimationFrame(() => { begin = performance.now(); });
+			c.dispatchEvent(new WheelEvent('wheel', { deltaY: i & 1 ? 100 : -100, clientX: r.x + r.width / 2, clientY: r.y + 50, cancelable: true }));
+			await new Promise(done => requestAnimationFrame(done));
+			await idle();
+			took.push(performance.now() - begin);
+		}
+		return took;
+	})()`)
+	slices.Sort(steps)
+	t.Logf("a step of the wheel over a plot: median %.1f ms, maximum %.1f ms", steps[len(steps)/2], steps[len(steps)-1])
+	p.wheel("#plot", -100, 0)
 	p.until(intervalShown)
 	p.click("#interval")
 	measure("a filter", `const f = document.getElementById('filter'); f.value = 'not psn 5 and addr 192.0.2.0/24 and len > 5'; f.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' })); await frame();`)

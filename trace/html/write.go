@@ -18,7 +18,7 @@ type tables struct {
 	flows    table[*trace.Flow]
 	messages table[*trace.Message]
 
-	nth map[*trace.Flow]int // kept.nth of the latest packet of each flow
+	nth map[*trace.Flow]int // kept.nth of the latest packet of each flow, before flows were merged
 }
 
 // write writes the page. The data is written packet by packet, so that the memory for it does not
@@ -56,6 +56,7 @@ func (p *Page) data(j *jsonWriter) {
 	j.member("end", p.end.Nanoseconds()) // of the last packet, after the first
 	j.member("leftOut", p.Omitted())
 
+	j.member("kinds", p.kinds.list())
 	j.list("packets", len(p.kept.list), func(i int) any { return p.record(&t, i) })
 	j.member("addrs", orEmpty(t.addrs.list))
 	j.list("opcodes", len(t.opcodes.list), func(i int) any { // number, name, label, operation, service, MIDDLE
@@ -64,10 +65,11 @@ func (p *Page) data(j *jsonWriter) {
 		return [6]any{hexOf(uint8(o), 2), info.Name, short(o), info.Op.String(), info.Service.String(),
 			info.Pos == bth.Middle}
 	})
+	merged := p.series.current()
 	j.list("flows", len(t.flows.list), func(i int) any {
 		f := flowOf(t.flows.list[i])
-		if s := p.series.flows[t.flows.list[i]]; s != nil {
-			f.LeftOut = s.packets - t.nth[t.flows.list[i]]
+		for _, part := range merged[t.flows.list[i]] {
+			f.LeftOut += p.series.flows[part].packets - t.nth[part]
 		}
 		return f
 	})
@@ -80,7 +82,7 @@ func (p *Page) data(j *jsonWriter) {
 	all := filter.Fields()
 	j.list("fields", len(all), func(i int) any { return c.of(all[i]) })
 	j.member("total", seriesOf(&p.series.total))
-	j.list("series", len(t.flows.list), func(i int) any { return seriesOf(p.series.flows[t.flows.list[i]]) })
+	j.list("series", len(t.flows.list), func(i int) any { return seriesOf(p.series.of(merged[t.flows.list[i]])) })
 	j.text("}")
 }
 

@@ -35,6 +35,10 @@ type direction struct {
 	// both captures have.
 	earliest, latest [2]int
 	lost             lostPSN // latest request that was lost before the second capture point
+	// timeouts are those that no response has followed, and resent the PSN after the highest that
+	// was sent again since the first of them.
+	timeouts [2][]*event
+	resent   [2]psn
 }
 
 // lostPSN is a PSN and the time of its event in the clock of capture A.

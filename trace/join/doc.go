@@ -1,9 +1,11 @@
-// Package join reads several captures: the files of a rotated capture as one, or two captures of
-// the same traffic at different points of the path.
+// Package join reads several captures: the files of a rotated capture as one, or captures of the
+// same traffic at different points of the path.
 //
 //	Detect   tells from the packets which of the two it is
 //	Files    reads captures in order of time, as one Source of frames
 //	Join     matches the packets of two captures: where each loss happened, one-way delays
+//	Chain    is the result for more captures, such as host, switch, other host: a Join of each two
+//	         neighbours, and the losses at each place of the path
 //
 // # Matching
 //
@@ -13,8 +15,19 @@
 // one whose time difference is closest to the offset of the clocks is taken. Unmatched packets wait
 // for [Options.Wait] of capture time, at most maxPending of them.
 //
-// A capture that has every packet twice, such as one of the interface "any", has the second copies
-// as packets that the other capture lacks.
+// Copies of packets in one capture, such as one of the interface "any", are left out first; see
+// [trace.Copies]. Virtual networks are not told apart: one capture may be from inside of a tunnel.
+//
+// # Timeouts
+//
+// A request that both captures have, and that is sent again after a timeout without a NAK, was lost
+// behind the second capture point, or its response was; or nothing was lost, and the responder was
+// slower than the timer. If the first acknowledgement after that includes a request that was not
+// sent again yet, nothing but a response can have been lost, since a responder accepts requests in
+// order only: Counts.Late counts these. If all outstanding requests had been sent again, as with
+// messages of one packet, the captures do not tell, and the request is reported as lost behind the
+// second capture point. gorxe records packets when its process handles them, so that with gorxe's
+// own traces a busy host looks like this.
 //
 // # Order of the capture points
 //

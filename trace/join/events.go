@@ -9,7 +9,7 @@ import (
 const (
 	// maxEvents is the maximum number of events that are not decided yet. At the limit, the oldest
 	// is decided.
-	maxEvents = 1 << 17
+	maxEvents = 1 << 16
 	// maxLosses is the maximum number of losses in a Report.
 	maxLosses = 1 << 16
 	// maxHole is the maximum number of missing PSNs before one packet. More are a new connection,
@@ -45,6 +45,7 @@ type event struct {
 	// acked is set with timeout: responses that cover the PSN were captured before the
 	// retransmission.
 	acked [2]bool
+	late  bool // the request had arrived before it was sent again
 }
 
 // events holds the events in order of their beginning.
@@ -137,6 +138,8 @@ func (j *joiner) decide(e *event) {
 		j.lose(&back, Behind)
 	case e.timeout && j.laterLost(e):
 		// The requester goes back to the oldest unacknowledged packet; a later one was lost.
+	case e.late:
+		d.Counts.Late++
 	case e.timeout && !d.acked[last].known:
 		j.lose(e, Somewhere) // the NAKs and ACKs of the connection were not found
 	case e.timeout:

@@ -2,6 +2,7 @@ package join
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
@@ -76,6 +77,7 @@ func (j *joiner) timeout(i int, p *trace.Packet, d *direction) {
 		j.naks[k] = n
 		return
 	}
+	d.awaitProof(i, e)
 	if !e.timeout {
 		e.timeout = true
 		e.until = d.next[i][requests].PSN
@@ -89,6 +91,47 @@ func (j *joiner) timeout(i int, p *trace.Packet, d *direction) {
 	if n := d.next[i][requests].PSN; n.Diff(e.until) > 0 {
 		e.until = n
 	}
+}
+
+// maxTimeouts is the maximum number of timeouts of a direction and a capture that awaitProof
+// remembers.
+const maxTimeouts = 8
+
+// awaitProof remembers a timeout in the capture of side until a response shows whether the requests
+// had arrived.
+func (d *direction) awaitProof(side int, e *event) {
+	list := d.timeouts[side]
+	if len(list) == 0 {
+		d.resent[side] = psn{}
+	}
+	if len(list) == maxTimeouts {
+		list = append(list[:0], list[1:]...)
+	}
+	d.timeouts[side] = append(list, e)
+}
+
+// resend notes that the capture of side has a retransmission of PSN s.
+func (d *direction) resend(side int, s bth.PSN) {
+	if r := &d.resent[side]; !r.known || s.Diff(r.PSN) >= 0 {
+		*r = psn{s.Add(1), true}
+	}
+}
+
+// judgeTimeouts handles p, a response to requests of d. A responder accepts requests in order only.
+// If the first acknowledgement after a timeout includes a request that was not sent again yet, all
+// requests before that had arrived when they were sent first.
+func (d *direction) judgeTimeouts(side int, p *trace.Packet, c class) {
+	list := d.timeouts[side]
+	if len(list) == 0 || c == acks && !p.BTH.AETH.Syndrome.IsAck() {
+		return
+	}
+	end, r := p.BTH.PSN.Add(1), d.resent[side]
+	arrived := c == acks && r.known && end.Diff(r.PSN) > 0
+	d.timeouts[side] = slices.DeleteFunc(list, func(e *event) bool {
+		covered := end.Diff(e.psn) > 0
+		e.late = e.late || covered && arrived
+		return covered
+	})
 }
 
 // readResent handles a READ request p whose PSN was missing before: the other missing PSNs of it
@@ -108,6 +151,14 @@ func (j *joiner) readResent(i int, p *trace.Packet, d *direction) {
 	}
 }
 
+// Limits of the events that packets with missing packets before them may make: up to maxHole each,
+// but a capture in which most packets are missing has nothing to tell. Further holes are ignored,
+// like those of more than maxHole packets.
+const (
+	holeBurst     = 1 << 18 // events at any time
+	holePerPacket = 2       // events in addition, per packet of a capture
+)
+
 // hole makes events of the packets that are missing before p.
 func (j *joiner) hole(i int, p *trace.Packet, d *direction, c class) {
 	from := d.expected(i, c)
@@ -115,9 +166,10 @@ func (j *joiner) hole(i int, p *trace.Packet, d *direction, c class) {
 		from, d.naked[i] = n, psn{} // the first retransmission is missing
 	}
 	n := int(p.BTH.PSN.Diff(from.PSN))
-	if !from.known || n <= 0 || n > maxHole {
+	if !from.known || n <= 0 || n > maxHole || n > j.holes {
 		return
 	}
+	j.holes -= n
 	for k := range n {
 		e := j.event(eventKey{d, from.Add(uint32(k)), c}, j.inA(j.at, i),
 			func(e *event) bool { return e.holes[i] > 0 })

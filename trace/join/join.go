@@ -23,6 +23,10 @@ type Options struct {
 	// Wait is the time after which a packet that only one capture has is taken as such; 0 means one
 	// second. It must exceed the time that packets need between the capture points.
 	Wait time.Duration
+	// Dedupe leaves out copies of packets in one capture that it does not tell from retransmissions
+	// by the capture point, as [trace.Pipeline] does. Copies at several interfaces are always left
+	// out.
+	Dedupe bool
 }
 
 // maxFlows is the maximum number of flows that each Analyzer follows at a time.
@@ -41,6 +45,7 @@ type joiner struct {
 	directions map[directionKey]*direction
 	ordered    []*direction // in order of Report.Directions
 	events     events
+	holes      int               // events that packets may make now; see holeBurst
 	naks       map[nakKey][2]int // frames
 	again      resent
 	recent     *memory // frames of matched packets
@@ -53,6 +58,7 @@ type side struct {
 	src      trace.Source
 	decoder  trace.Decoder
 	analyzer *trace.Analyzer
+	copies   trace.Copies
 	frame    capture.Frame
 	now      int64 // time of frame, noTime at the end of the capture
 	first    int64 // time of the first frame
@@ -81,7 +87,7 @@ func Join(ctx context.Context, a, b trace.Source, o Options) (*Report, error) {
 	j := &joiner{
 		o: o, wait: int64(o.Wait), window: newWindow(), pairs: map[pairKey]*pair{}, report: &Report{},
 		directions: map[directionKey]*direction{}, events: events{byKey: map[eventKey]*event{}},
-		naks: map[nakKey][2]int{}, recent: &memory{},
+		naks: map[nakKey][2]int{}, recent: &memory{}, holes: holeBurst,
 	}
 	j.distance = func(e *entry) int64 {
 		tA, tB := e.at, j.at
@@ -94,7 +100,7 @@ func Join(ctx context.Context, a, b trace.Source, o Options) (*Report, error) {
 	for i, src := range []trace.Source{a, b} {
 		j.sides[i] = side{
 			src: src, analyzer: trace.NewAnalyzer(trace.Options{NoMeaning: true, Flows: maxFlows}),
-			packet: func(p *trace.Packet) { j.packet(i, p) },
+			copies: trace.Copies{Merged: o.Dedupe}, packet: func(p *trace.Packet) { j.packet(i, p) },
 		}
 		j.report.Captures[i].Name = o.Names[i]
 	}
@@ -165,6 +171,10 @@ func (j *joiner) read(i int) error {
 
 // packet processes a packet of capture i.
 func (j *joiner) packet(i int, p *trace.Packet) {
+	if p.Copy = j.sides[i].copies.Original(p); p.Copy > 0 {
+		j.report.Captures[i].Copies++
+		return
+	}
 	j.sides[i].analyzer.Add(p)
 	if p.Err != nil {
 		return
@@ -175,13 +185,18 @@ func (j *joiner) packet(i int, p *trace.Packet) {
 		return
 	}
 	j.at = j.sides[i].now
+	j.holes = min(j.holes+holePerPacket, holeBurst)
 	c := classOf(p)
 	j.findings(i, p, d, c)
 	j.readResent(i, p, d)
+	if c == requests && p.Again {
+		d.resend(i, p.BTH.PSN)
+	}
 	d.follow(i, p, c)
 	if c == acks || c == responses {
 		if b := d.answered(i, p); b != nil {
 			b.covered(i, p, c)
+			b.judgeTimeouts(i, p, c)
 		}
 	}
 	key := keyOf(p)

@@ -21,7 +21,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	e.SetEscapeHTML(false)
 	for i, c := range r.Captures {
 		if err := e.Encode(jsonCapture{"capture", string('A' + rune(i)), text.Plain(c.Name), c.Counts.Frames,
-			c.Counts.Packets, optional(c.First), optional(c.Last)}); err != nil {
+			c.Counts.Packets, optional(c.First), optional(c.Last), c.Copies}); err != nil {
 			return err
 		}
 	}
@@ -63,6 +63,7 @@ type jsonCapture struct {
 	Packets uint64     `json:"packets"`
 	First   *time.Time `json:"first,omitempty"`
 	Last    *time.Time `json:"last,omitempty"`
+	Copies  uint64     `json:"copies"`
 }
 
 type jsonClock struct {
@@ -87,12 +88,13 @@ type jsonCounts struct {
 	Corrupt   uint64 `json:"corrupted"`
 	Marked    uint64 `json:"ce_marked"`
 	Outside   uint64 `json:"outside"`
+	Late      uint64 `json:"late"`
 }
 
 func jsonCountsOf(c *Counts) jsonCounts {
 	return jsonCounts{c.Both, c.Lost[Before], c.Lost[Between], c.Lost[Behind], c.Lost[Somewhere], c.Missed[0],
 		c.Missed[1],
-		c.Corrupt, c.Marked, c.Outside}
+		c.Corrupt, c.Marked, c.Outside, c.Late}
 }
 
 type jsonDirection struct {

@@ -30,6 +30,9 @@ type Capture struct {
 	Name        string
 	Counts      trace.Counts
 	First, Last time.Time // times of the first and the last frame
+	// Copies is the number of packets that were left out because an earlier frame has them, too;
+	// see [trace.Copies].
+	Copies uint64
 }
 
 // Counts are numbers of packets of a direction, or of all.
@@ -40,6 +43,9 @@ type Counts struct {
 	Missed  [2]uint64 // missing in capture A, and in capture B, although they were not lost
 	Corrupt uint64    // with a wrong ICRC at the second capture point only
 	Marked  uint64    // marked with ECN CE between the capture points
+	// Late is the number of requests that were sent again after a timeout although they had
+	// arrived: the response was late, or was lost behind the second capture point.
+	Late uint64
 }
 
 // add adds o to c.
@@ -54,6 +60,7 @@ func (c *Counts) add(o *Counts) {
 	}
 	c.Corrupt += o.Corrupt
 	c.Marked += o.Marked
+	c.Late += o.Late
 }
 
 // Direction has the packets to a queue pair from one host.

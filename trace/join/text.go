@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace/fabric"
 	"github.com/gorxe/gorxe/trace/text"
 )
 
@@ -24,6 +25,10 @@ func (r *Report) WriteText(w io.Writer) error {
 	for i, c := range r.Captures {
 		fmt.Fprintf(b, "capture %c  %s  %s, %s\n", 'A'+i, text.Plain(c.Name), count(c.Counts.Frames, "frame"),
 			count(c.Counts.Packets, "RoCEv2 packet"))
+		if c.Copies > 0 {
+			fmt.Fprintf(b, "capture %c  %s left out: an earlier frame has it, too, such as one of another interface\n",
+				'A'+i, count(c.Copies, "packet"))
+		}
 	}
 	for _, l := range r.clockLines() {
 		fmt.Fprintln(b, "clock      "+l)
@@ -140,6 +145,7 @@ func (c *Counts) parts() []string {
 		{c.Lost[Behind], "lost behind the second point"}, {c.Lost[Somewhere], "lost at an unknown place"},
 		{c.Corrupt, "corrupted between"}, {c.Marked, "marked CE between"},
 		{c.Missed[0], "not lost, but missing in A"}, {c.Missed[1], "not lost, but missing in B"},
+		{c.Late, "sent again although they had arrived"},
 		{c.Outside, "while only one capture ran"},
 	} {
 		if x.n > 0 {
@@ -210,9 +216,9 @@ func framePair(f [2]int) string {
 // end formats a queue pair.
 func end(a netip.Addr, q bth.QPN) string {
 	if q == 0 {
-		return a.String() + "/?"
+		return fabric.AddrText(a) + "/?"
 	}
-	return fmt.Sprintf("%s/0x%06x", a, uint32(q))
+	return fmt.Sprintf("%s/0x%06x", fabric.AddrText(a), uint32(q))
 }
 
 // count formats a number and a noun, whose plural has an s.

@@ -8,7 +8,7 @@ import (
 
 // maxPending is the maximum number of packets that wait for their counterpart in the other
 // capture. At the limit, the oldest is taken as one that only its capture has.
-const maxPending = 1 << 19
+const maxPending = 1 << 18
 
 // none is the index of no entry.
 const none = -1
@@ -28,7 +28,8 @@ type entry struct {
 	again    bool              // retransmission
 	way      capture.Direction // of the frame at the capturing host
 
-	same       int32 // next entry with the same key
+	newer      int32 // next later entry with the same key
+	same       int32 // next earlier entry with the same key
 	prev, next int32 // list in order of arrival; next is also the list of free entries
 }
 
@@ -54,9 +55,9 @@ func (w *window) add(e *entry) {
 		i = int32(len(w.all))
 		w.all = append(w.all, entry{})
 	}
-	e.same, e.prev, e.next = none, w.last, none
+	e.newer, e.same, e.prev, e.next = none, none, w.last, none
 	if s, ok := w.byKey[e.key]; ok {
-		e.same = s
+		e.same, w.all[s].newer = s, i
 	}
 	w.all[i] = *e
 	w.byKey[e.key] = i
@@ -72,17 +73,16 @@ func (w *window) add(e *entry) {
 // remove removes entry i.
 func (w *window) remove(i int32) {
 	e := &w.all[i]
-	if s := w.byKey[e.key]; s == i {
-		if e.same == none {
-			delete(w.byKey, e.key)
-		} else {
-			w.byKey[e.key] = e.same
-		}
-	} else {
-		for w.all[s].same != i {
-			s = w.all[s].same
-		}
-		w.all[s].same = e.same
+	switch {
+	case e.newer != none:
+		w.all[e.newer].same = e.same
+	case e.same == none:
+		delete(w.byKey, e.key)
+	default:
+		w.byKey[e.key] = e.same
+	}
+	if e.same != none {
+		w.all[e.same].newer = e.newer
 	}
 	if e.prev != none {
 		w.all[e.prev].next = e.next

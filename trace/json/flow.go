@@ -41,6 +41,7 @@ type flow struct {
 	Window     int        `json:"window"`
 	RTT        *rtt       `json:"rtt,omitempty"`
 	Error      string     `json:"error,omitempty"`
+	VNI        *uint32    `json:"vni,omitempty"`
 }
 
 type end struct {
@@ -82,6 +83,9 @@ func flowOf(f *trace.Flow) *flow {
 	}
 	for i, e := range f.Ends {
 		o.Ends[i] = end{fabric.AddrText(e.Addr), e.QPN}
+	}
+	if f.HasVNI {
+		o.VNI = &f.VNI
 	}
 	o.RTT = rttOf(f.RTT)
 	if m := f.CM; m != nil {

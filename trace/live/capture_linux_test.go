@@ -1,13 +1,16 @@
 package live
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mdlayher/packet"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
@@ -72,8 +75,8 @@ func TestWhatPassesTheLoopbackIsSeenOnce(t *testing.T) {
 	say(t, "127.66.9.1", "127.66.9.2", "first of live")
 	say(t, "127.66.9.1", "127.66.9.2", "second of live")
 	f := next(t, c, "first of live")
-	if f.Link != capture.LinkRaw || f.Interface != "lo" || f.Direction != capture.Unknown || f.Length != 20+8+13 ||
-		f.Time.Before(begin.Add(-time.Second)) || time.Since(f.Time) < 0 {
+	if f.Link != capture.LinkEthernet || f.Interface != "lo" || f.Direction != capture.Unknown ||
+		f.Length != 14+20+8+13 || f.Time.Before(begin.Add(-time.Second)) || time.Since(f.Time) < 0 {
 		t.Errorf("%+v", f)
 	}
 	// Other datagrams may be between the two, but not the first again.
@@ -111,7 +114,7 @@ func TestAnInterfaceThatIsNotThere(t *testing.T) {
 	}
 }
 
-// Both directions, both IP versions, and a VLAN, whose tag is removed.
+// Both directions, both IP versions, and a VLAN, whose tag is put back.
 func TestBothDirectionsAndVLANs(t *testing.T) {
 	h := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.0.1/24", "2001:db8::1/64"},
 		Right: []string{"198.18.0.2/24", "2001:db8::2/64"}})
@@ -131,14 +134,14 @@ func TestBothDirectionsAndVLANs(t *testing.T) {
 		for _, test := range []struct {
 			from, to string
 			dir      capture.Direction
-			len      int
+			len      int // of the headers
 		}{
-			{"198.18.0.1", "198.18.0.2", capture.Outbound, 28},
-			{"2001:db8::1", "2001:db8::2", capture.Outbound, 48},
-			{"198.18.7.1", "198.18.7.2", capture.Outbound, 28},
-			{"198.18.0.2", "198.18.0.1", capture.Inbound, 28},
-			{"2001:db8::2", "2001:db8::1", capture.Inbound, 48},
-			{"198.18.7.2", "198.18.7.1", capture.Inbound, 28},
+			{"198.18.0.1", "198.18.0.2", capture.Outbound, 42},
+			{"2001:db8::1", "2001:db8::2", capture.Outbound, 62},
+			{"198.18.7.1", "198.18.7.2", capture.Outbound, 46},
+			{"198.18.0.2", "198.18.0.1", capture.Inbound, 42},
+			{"2001:db8::2", "2001:db8::1", capture.Inbound, 62},
+			{"198.18.7.2", "198.18.7.1", capture.Inbound, 46},
 		} {
 			if !vlans && strings.HasPrefix(test.from, "198.18.7.") {
 				continue
@@ -175,4 +178,112 @@ func addVLAN(addr string) error {
 		return err
 	}
 	return netlink.LinkSetUp(v)
+}
+
+// The frames that a peer sends arrive unchanged, also with VLAN tags, of which the kernel removes
+// the first.
+func TestFramesAreComplete(t *testing.T) {
+	h := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.0.1/24"}, Right: []string{"198.18.0.2/24"}})
+	head := []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 1}
+	frame := func(middle ...byte) []byte {
+		b := append(slices.Clone(head), middle...)
+		return append(b, []byte(strings.Repeat("live", 20))...)
+	}
+	frames := [][]byte{
+		frame(0x89, 0x15), // RoCEv1
+		frame(0x81, 0, 0x60, 7, 0x89, 0x15),
+		frame(0x88, 0xa8, 0, 100, 0x81, 0, 0xe0, 7, 0x88, 0x47), // MPLS
+		frame(0x88, 0x08),                                       // MAC control
+		frame(8, 0, 0x45, 0, 0, 100, 0, 0, 0, 0, 64, 47),        // GRE
+	}
+	testnet.In(t, h.Left, func() error {
+		c := openLive(t, testnet.Interface, nil)
+		testnet.In(t, h.Right, func() error {
+			link, err := net.InterfaceByName(testnet.Interface)
+			if err != nil {
+				return err
+			}
+			conn, err := packet.Listen(link, packet.Raw, 0, nil)
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			for _, b := range frames {
+				if _, err := conn.WriteTo(b, &packet.Addr{HardwareAddr: b[:6]}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		for _, want := range frames {
+			var f capture.Frame
+			for !bytes.HasPrefix(f.Data, head) {
+				if err := c.Next(&f); err != nil {
+					return err
+				}
+			}
+			if !bytes.Equal(f.Data, want) || f.Length != len(want) || f.Link != capture.LinkEthernet ||
+				f.Direction != capture.Inbound {
+				t.Errorf("%v %v %d bytes\n%x, sent\n%x", f.Link, f.Direction, f.Length, f.Data, want)
+			}
+		}
+		return nil
+	})
+}
+
+// A port that a switch mirrors to receives frames to other hosts.
+func TestAnInterfaceIsPromiscuousDuringACapture(t *testing.T) {
+	h := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.0.1/24"}, Right: []string{"198.18.0.2/24"}})
+	testnet.In(t, h.Left, func() error {
+		promiscuous := func(want int) {
+			t.Helper()
+			link, err := netlink.LinkByName(testnet.Interface)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := link.Attrs().Promisc; got != want {
+				t.Errorf("promiscuity is %d, want %d", got, want)
+			}
+		}
+		promiscuous(0)
+		c, err := Open(testnet.Interface, nil)
+		if err != nil {
+			return err
+		}
+		promiscuous(1)
+		err = c.Close()
+		promiscuous(0)
+		return err
+	})
+}
+
+// A tunnel device has no Ethernet header.
+func TestAnInterfaceWithoutEthernetHeaders(t *testing.T) {
+	h := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.0.1/24"}, Right: []string{"198.18.0.2/24"}})
+	testnet.In(t, h.Left, func() error {
+		tun := &netlink.Tuntap{LinkAttrs: netlink.LinkAttrs{Name: "live0"}, Mode: netlink.TUNTAP_MODE_TUN,
+			Flags: netlink.TUNTAP_NO_PI, Queues: 1} // an open queue is the carrier
+		if err := netlink.LinkAdd(tun); err != nil {
+			t.Skipf("cannot make a tunnel device: %v", err)
+		}
+		for _, f := range tun.Fds {
+			defer f.Close()
+		}
+		if ethernet, err := isEthernet("live0"); ethernet || err != nil {
+			t.Errorf("%v, %v", ethernet, err)
+		}
+		a, err := netlink.ParseAddr("198.18.8.1/24")
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(netlink.AddrAdd(tun, a), netlink.LinkSetUp(tun)); err != nil {
+			return err
+		}
+		c := openLive(t, "live0", nil)
+		say(t, "198.18.8.1", "198.18.8.2", "through a tunnel")
+		if f := next(t, c, "through a tunnel"); f.Link != capture.LinkRaw || f.Data[0] != 0x45 {
+			t.Errorf("%v, %x", f.Link, f.Data)
+		}
+		return nil
+	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-var errSystem = errors.New("capturing needs Linux; elsewhere: tcpdump -i INTERFACE -w - udp port 4791 | gorxe trace")
+var errSystem = errors.New("capturing needs Linux; elsewhere: tcpdump -i INTERFACE -w - | gorxe trace")
 
 // Capture is a live capture; not supported on this system.
 type Capture struct{}

@@ -70,8 +70,10 @@ type Collector struct {
 
 	total, others rows
 	tracked       map[*trace.Flow]*track
-	limit         int  // maximum length of tracked
-	replaced      bool // a flow lost its own rows
+	limit         int         // maximum length of tracked
+	replaced      bool        // a flow lost its own rows
+	least         *trace.Flow // tracked flow with the fewest problems when makeRoom last looked; nil: unknown
+	refused       int         // flows that makeRoom refused since
 	latest        *trace.Flow
 	state         *track // of latest; nil: it has no own rows
 	untimed       uint64
@@ -171,7 +173,7 @@ func floor(d, interval time.Duration) int64 {
 
 // add counts p in the interval with the given index of rs.
 func (c *Collector) add(rs *rows, index int64, p *trace.Packet) {
-	r, added := rs.at(index)
+	r, added := rs.row(index)
 	if added {
 		c.count++
 	}
@@ -194,7 +196,7 @@ func (c *Collector) double() bool {
 	c.count = 0
 	halve := func(rs *rows) {
 		rs.halve()
-		c.count += len(*rs)
+		c.count += len(rs.list)
 	}
 	halve(&c.total)
 	halve(&c.others)
@@ -228,11 +230,9 @@ func (c *Collector) enter(p *trace.Packet, index int64) *track {
 		if p.Events == (trace.Events{}) {
 			return nil
 		}
-		least := c.least()
-		if least == nil || compare(p.Flow, least) <= 0 {
+		if !c.makeRoom(p.Flow) {
 			return nil
 		}
-		c.leave(least)
 	}
 	if c.replaced {
 		t.since = index + 1 // earlier packets may be in c.others
@@ -241,24 +241,39 @@ func (c *Collector) enter(p *trace.Packet, index int64) *track {
 	return t
 }
 
-// least returns the flow with own rows that has the fewest problems.
-func (c *Collector) least() *trace.Flow {
-	var least *trace.Flow
-	for f := range c.tracked {
-		if least == nil || compare(f, least) < 0 {
-			least = f
-		}
+// refusals is the number of flows that makeRoom may refuse without a look at all flows.
+const refusals = 64
+
+// makeRoom takes their own rows from the flows with the fewest problems, if f is worse than one of
+// them. It takes them from an eighth of the flows that will not be in the result, so that it rarely
+// has to look at all.
+func (c *Collector) makeRoom(f *trace.Flow) bool {
+	if c.least != nil && c.refused < refusals && compare(f, c.least) <= 0 {
+		c.refused++
+		return false
 	}
-	return least
+	c.refused = 0
+	flows := slices.SortedFunc(maps.Keys(c.tracked), compare)
+	if len(flows) == 0 {
+		return false
+	}
+	if c.least = flows[0]; compare(f, c.least) <= 0 {
+		return false
+	}
+	for _, x := range flows[:max(1, (len(flows)-2*c.o.Flows)/8)] {
+		c.leave(x)
+	}
+	c.least = nil
+	return true
 }
 
 // leave adds the rows of f to those of the other flows.
 func (c *Collector) leave(f *trace.Flow) {
 	c.replaced = true
-	was := len(c.others)
-	own := c.tracked[f].rows
+	was := len(c.others.list)
+	own := &c.tracked[f].rows
 	c.others.include(own)
-	c.count += len(c.others) - was - len(own)
+	c.count += len(c.others.list) - was - len(own.list)
 	delete(c.tracked, f)
 }
 
@@ -273,7 +288,7 @@ func (c *Collector) shrink() bool {
 	for _, f := range flows[:len(flows)-limit] {
 		c.leave(f)
 	}
-	c.limit, c.latest, c.state = limit, nil, nil
+	c.limit, c.latest, c.state, c.least = limit, nil, nil, nil
 	return true
 }
 
@@ -299,7 +314,7 @@ func (c *Collector) BeginTime() time.Time { return c.begin }
 func (c *Collector) Untimed() uint64 { return c.untimed }
 
 // Rows returns the rows of all packets.
-func (c *Collector) Rows() []Row { return c.total }
+func (c *Collector) Rows() []Row { return c.total.sorted() }
 
 // Series returns the series of all packets, those of the worst flows, the worst first, and, if
 // there are more flows, that of the others.
@@ -308,8 +323,8 @@ func (c *Collector) Series() []Series {
 	for f, t := range c.tracked {
 		f = f.Current()
 		if old := own[f]; old != nil {
-			merged := &track{since: max(old.since, t.since), rows: slices.Clone(old.rows)}
-			merged.include(t.rows)
+			merged := &track{since: max(old.since, t.since), rows: old.clone()}
+			merged.include(&t.rows)
 			t = merged
 		}
 		own[f] = t
@@ -319,17 +334,17 @@ func (c *Collector) Series() []Series {
 		flows = append(flows, f)
 	}
 	slices.SortFunc(flows, func(x, y *trace.Flow) int { return compare(y, x) })
-	all := []Series{{Kind: Total, Rows: c.total}}
-	others := slices.Clone(c.others)
+	all := []Series{{Kind: Total, Rows: c.total.sorted()}}
+	others := c.others.clone()
 	for i, f := range flows {
 		if i < c.o.Flows {
-			all = append(all, Series{Kind: OneFlow, Flow: f, Since: own[f].since, Rows: own[f].rows})
+			all = append(all, Series{Kind: OneFlow, Flow: f, Since: own[f].since, Rows: own[f].sorted()})
 		} else {
-			others.include(own[f].rows)
+			others.include(&own[f].rows)
 		}
 	}
-	if len(others) > 0 && c.o.Flows > 0 {
-		all = append(all, Series{Kind: Others, Rows: others})
+	if len(others.list) > 0 && c.o.Flows > 0 {
+		all = append(all, Series{Kind: Others, Rows: others.sorted()})
 	}
 	return all
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/fabric"
 )
 
 const (
@@ -92,7 +93,7 @@ func (k *kinds) report() []Finding {
 		r := out[key.kindLevel]
 		if n > r.HostCount || n == r.HostCount && key.host.Less(worst[key.kindLevel]) {
 			worst[key.kindLevel], r.HostCount = key.host, n
-			r.WorstHost = key.host.String()
+			r.WorstHost = fabric.AddrText(key.host)
 		}
 	}
 	all := make([]Finding, 0, len(out))
@@ -100,7 +101,8 @@ func (k *kinds) report() []Finding {
 		all = append(all, *r)
 	}
 	slices.SortFunc(all, func(x, y Finding) int {
-		return cmp.Or(cmp.Compare(y.Level, x.Level), cmp.Compare(y.Count, x.Count), cmp.Compare(x.Kind, y.Kind))
+		return cmp.Or(cmp.Compare(y.Level, x.Level), cmp.Compare(y.Kind.Weight(), x.Kind.Weight()),
+			cmp.Compare(y.Count, x.Count), cmp.Compare(x.Kind, y.Kind))
 	})
 	return all
 }

@@ -89,14 +89,15 @@ type Finding struct {
 
 // Flow is a flow with problems.
 type Flow struct {
-	Flow       int    `json:"flow"`
-	Service    string `json:"service"`
-	Ends       [2]End `json:"ends"`
-	FirstFrame int    `json:"first_frame"`
-	Packets    uint64 `json:"packets"`
-	Payload    uint64 `json:"payload"`
-	Events     Events `json:"events"`
-	Err        string `json:"error,omitempty"`
+	Flow       int     `json:"flow"`
+	Service    string  `json:"service"`
+	Ends       [2]End  `json:"ends"`
+	FirstFrame int     `json:"first_frame"`
+	Packets    uint64  `json:"packets"`
+	Payload    uint64  `json:"payload"`
+	Events     Events  `json:"events"`
+	Err        string  `json:"error,omitempty"`
+	VNI        *uint32 `json:"vni,omitempty"` // see [trace.Flow]; nil if it has none
 }
 
 // End is a queue pair.

@@ -196,7 +196,12 @@ func (s *Summary) Flow(f *trace.Flow) error {
 		return nil
 	}
 	t.Troubled++
+	vni := (*uint32)(nil)
+	if f.HasVNI {
+		vni = &f.VNI
+	}
 	s.rank(Flow{
+		VNI:  vni,
 		Flow: f.Number, Service: f.Service.String(), FirstFrame: f.First, Packets: f.Packets, Payload: f.Payload,
 		Events: e, Err: f.Err, Ends: [2]End{{f.Ends[0].Addr, f.Ends[0].QPN}, {f.Ends[1].Addr, f.Ends[1].QPN}},
 	})

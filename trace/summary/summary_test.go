@@ -40,7 +40,7 @@ func add(t *testing.T, s *summary.Summary, all ...*trace.Packet) {
 	}
 }
 
-func TestFindingsAreSortedByLevelAndFrequency(t *testing.T) {
+func TestFindingsAreSortedByLevelWeightAndFrequency(t *testing.T) {
 	s := summary.New(summary.Options{})
 	find := func(flow, from int, k trace.Kind, l trace.Level) {
 		p := packet(newFlow(flow, flow, 100), from, time.Duration(flow))
@@ -52,6 +52,10 @@ func TestFindingsAreSortedByLevelAndFrequency(t *testing.T) {
 	find(5, 0, trace.Gap, trace.Warning)
 	find(6, 0, trace.ErrorNAK, trace.Error)
 	find(7, 1, trace.AckCoalesced, trace.Info)
+	for range 5 {
+		find(8, 0, trace.Congestion, trace.Warning)
+	}
+	find(9, 0, trace.AfterTimeout, trace.Warning)
 	r := s.Report(summary.Input{})
 	var got []string
 	for _, f := range r.Findings {
@@ -60,14 +64,16 @@ func TestFindingsAreSortedByLevelAndFrequency(t *testing.T) {
 	}
 	want := []string{
 		"error nak_error 1 flows=1 frame=7 worst=6/1 host=10.0.0.6/1 text of flow 6",
+		"warning again_after_timeout 1 flows=1 frame=10 worst=9/1 host=10.0.0.9/1 text of flow 9",
 		"warning gap 2 flows=2 frame=4 worst=3/1 host=10.0.0.3/1 text of flow 3",
 		"warning nak_sequence 1 flows=1 frame=5 worst=4/1 host=10.0.0.4/1 text of flow 4",
+		"warning cnp 5 flows=5 frame=9 worst=8/1 host=10.0.0.8/5 text of flow 8",
 		"info ack_coalesced 1 flows=1 frame=8 worst=7/1 host=10.0.0.100/1 text of flow 7",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if r.Totals.Errors != 1 || r.Totals.Warnings != 3 {
+	if r.Totals.Errors != 1 || r.Totals.Warnings != 9 {
 		t.Errorf("%d errors, %d warnings", r.Totals.Errors, r.Totals.Warnings)
 	}
 	if h := r.Hosts[0]; h.Addr != host(6) || h.Errors != 1 || h.Warnings != 0 {

@@ -32,6 +32,9 @@ func (t *Flows) Packet(*trace.Packet) error { return nil }
 // Flow writes the line of f.
 func (t *Flows) Flow(f *trace.Flow) error {
 	parts := []string{fmt.Sprintf("flow %d", f.Number), f.Service.String(), end(f.Ends[0]) + arrow + end(f.Ends[1])}
+	if f.HasVNI {
+		parts = append(parts, fmt.Sprintf("VNI %d", f.VNI))
+	}
 	parts = append(parts, t.began(f)...)
 	if f.ULP != ulp.None {
 		parts = append(parts, f.ULP.String())

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/fabric"
 	"github.com/gorxe/gorxe/trace/summary"
 )
 
@@ -140,7 +141,11 @@ func (s *screen) flows(r *summary.Report) {
 	}
 	s.title("worst flows")
 	for _, f := range r.Flows[:min(len(r.Flows), most)] {
-		s.line("%6d %s  %s → %s", f.Flow, f.Service, summaryEnd(f.Ends[0]), summaryEnd(f.Ends[1]))
+		network := ""
+		if f.VNI != nil {
+			network = fmt.Sprintf("  VNI %d", *f.VNI)
+		}
+		s.line("%6d %s  %s → %s%s", f.Flow, f.Service, summaryEnd(f.Ends[0]), summaryEnd(f.Ends[1]), network)
 		what := strings.Join(totalEvents(&f.Events), ", ")
 		if f.Err != "" {
 			what = strings.TrimSuffix("failed: "+f.Err+"; "+what, "; ")
@@ -154,7 +159,7 @@ func summaryEnd(e summary.End) string {
 	if e.QPN != 0 {
 		qpn = fmt.Sprintf("0x%06x", uint32(e.QPN))
 	}
-	return fitAddr(e.Addr.String(), 24) + "/" + qpn
+	return fitAddr(fabric.AddrText(e.Addr), 24) + "/" + qpn
 }
 
 // worst returns the title of a list, whose first entries are the worst if there are problems.
@@ -174,7 +179,7 @@ func (s *screen) hosts(r *summary.Report) {
 	}
 	s.title(hostColumns, worst(r, "hosts"), "flows", "payload", "lost", "to it", "resent", "tmout", "NAKs", "CNPs")
 	for _, h := range r.Hosts[:min(len(r.Hosts), most)] {
-		s.line(hostColumns, fitAddr(h.Addr.String(), 24), brief(h.Flows), size(h.Payload),
+		s.line(hostColumns, fitAddr(fabric.AddrText(h.Addr), 24), brief(h.Flows), size(h.Payload),
 			brief(h.Events.Lost()), brief(h.LostTo), brief(h.Events.Again), brief(h.Events.Timeouts),
 			brief(h.Events.NAKs+h.Events.RNRs), brief(h.Events.CNPs))
 	}

@@ -22,8 +22,8 @@ const (
 // signs of a broken frame.
 const MaxDepth = 8
 
-// maxVLANs is the number of VLAN tags of a frame that are skipped.
-const maxVLANs = 8
+// MaxVLANs is the number of VLAN tags of a frame that are skipped.
+const MaxVLANs = 8
 
 const (
 	etherLen = 14
@@ -90,7 +90,7 @@ func Ethernet(p Place) (Place, Verdict) {
 
 // VLANs returns the place after the VLAN tags at p. The verdict is Inside, Cut or Broken.
 func VLANs(p Place) (Place, Verdict) {
-	for range maxVLANs {
+	for range MaxVLANs {
 		if !isVLAN(p.Type) {
 			break
 		}
@@ -105,7 +105,11 @@ func VLANs(p Place) (Place, Verdict) {
 // isVLAN reports whether kind is a VLAN tag: IEEE 802.1Q, 802.1ad, or one of two older types of
 // outer tags.
 func isVLAN(kind uint16) bool {
-	return kind == 0x8100 || kind == 0x88a8 || kind == 0x9100 || kind == 0x9200
+	switch kind {
+	case 0x8100, 0x88a8, 0x9100, 0x9200: // VLANTypes
+		return true
+	}
+	return false
 }
 
 // content returns the place of the protocol kind at p, behind an Ethernet header if it is bridged

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/fabric"
 	"github.com/gorxe/gorxe/trace/text"
 )
 
@@ -21,7 +22,7 @@ type Answer struct {
 	Matches []Match
 	Flows   int      // number of flows in the capture
 	Others  []string // the first flows that do not match, described
-	Omitted int      // flows that were not followed because there were too many
+	Omitted int      // packets of flows that were not followed because there were too many
 }
 
 // Match is a flow that matches a Complaint.
@@ -31,10 +32,11 @@ type Match struct {
 	Explained bool
 	Cause     string   // one sentence
 	Evidence  []string // what the capture shows, in order of time
+	Frames    []int    // numbers of the frames that Evidence is about, in its order, each once
 }
 
-// maxMatches is the maximum number of matches in an Answer.
-const maxMatches = 64
+// MaxMatches is the maximum number of matches that are written, as text or JSON.
+const MaxMatches = 64
 
 // Answer returns the answer. It must be called after the Pipeline has run.
 func (c *Collector) Answer() *Answer {
@@ -47,9 +49,8 @@ func (c *Collector) Answer() *Answer {
 			e.explain(end)
 		} else if e.explain(0); !m.Explained {
 			other := Match{Flow: r.flow}
-			if e.m = &other; true {
-				e.explain(1)
-			}
+			e.m = &other
+			e.explain(1)
 			if other.Explained {
 				m = other
 			}
@@ -93,15 +94,15 @@ func (a *Answer) WriteText(w io.Writer) error {
 	if shown == 0 {
 		shown = len(a.Matches)
 	}
-	for i := range a.Matches[:min(shown, maxMatches)] {
+	for i := range a.Matches[:min(shown, MaxMatches)] {
 		m := &a.Matches[i]
 		fmt.Fprintf(b, "flow      %s\n", describe(m.Flow))
-		fmt.Fprintf(b, "cause     %s\n", m.Cause)
+		fmt.Fprintf(b, "cause     %s\n", text.Plain(m.Cause))
 		for _, e := range m.Evidence {
 			fmt.Fprintf(b, "          %s\n", text.Plain(e))
 		}
 	}
-	if n := shown - maxMatches; n > 0 {
+	if n := shown - MaxMatches; n > 0 {
 		fmt.Fprintf(b, "          further flows: %d\n", n)
 	}
 	if n := len(a.Matches) - shown; n > 0 {
@@ -174,9 +175,9 @@ func describe(f *trace.Flow) string {
 
 func end(e trace.End) string {
 	if e.QPN == 0 {
-		return e.Addr.String() + "/?"
+		return fabric.AddrText(e.Addr) + "/?"
 	}
-	return fmt.Sprintf("%s/0x%06x", e.Addr, uint32(e.QPN))
+	return fmt.Sprintf("%s/0x%06x", fabric.AddrText(e.Addr), uint32(e.QPN))
 }
 
 // list formats frame numbers, at most maxAttempts of n.

@@ -25,7 +25,8 @@ type Collector struct {
 	records map[*trace.Flow]*record
 	ended   []*record // flows that ended
 	flows   int       // all flows that ended
-	omitted int       // flows without a record because of maxRecords
+	omitted int       // packets of flows without a record because of maxRecords
+	sweep   int       // value of omitted from which on forgetMerged is called
 	others  []string  // the first flows that do not match
 }
 
@@ -95,7 +96,7 @@ func (c *Collector) Packet(p *trace.Packet) error {
 		if !c.mayMatch(f) {
 			return nil
 		}
-		if len(c.records) >= maxRecords {
+		if len(c.records) >= maxRecords && !c.forgetMerged() {
 			c.omitted++
 			return nil
 		}
@@ -104,6 +105,24 @@ func (c *Collector) Packet(p *trace.Packet) error {
 	}
 	r.add(p)
 	return nil
+}
+
+// forgetMerged removes the records of flows that were merged into others, and reports whether it
+// removed one. If they are few, it does nothing for the next maxRecords packets without a record:
+// else it would examine all flows for nearly every packet.
+func (c *Collector) forgetMerged() bool {
+	if c.omitted < c.sweep {
+		return false
+	}
+	for f := range c.records {
+		if f.Current() != f {
+			delete(c.records, f)
+		}
+	}
+	if len(c.records) > maxRecords-maxRecords/16 {
+		c.sweep = c.omitted + maxRecords
+	}
+	return len(c.records) < maxRecords
 }
 
 // from returns the index of the end that sent p.

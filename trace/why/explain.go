@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gorxe/gorxe/bth"
@@ -38,7 +39,7 @@ func (e *explainer) explain(i int) {
 			e.m.Cause = "the error is at the responder, and its NAK is in the capture: " + e.m.Cause
 			return
 		}
-		e.m.Evidence = nil
+		e.m.Evidence, e.m.Frames = nil, nil
 		e.silent(i)
 	default:
 		e.silent(i)
@@ -50,8 +51,19 @@ var naksOf = map[Status][]bth.Syndrome{
 	RemInvReq: {bth.NakInvalidRequest}, RemAccess: {bth.NakRemoteAccess}, RemOp: {bth.NakRemoteOperational},
 }
 
-func (e *explainer) say(format string, args ...any) {
+// say adds a sentence to the evidence, and the frames that it is about.
+func (e *explainer) say(frames []int, format string, args ...any) {
+	for _, n := range frames {
+		if !slices.Contains(e.m.Frames, n) {
+			e.m.Frames = append(e.m.Frames, n)
+		}
+	}
 	e.m.Evidence = append(e.m.Evidence, fmt.Sprintf(format, args...))
+}
+
+// at says something about a frame.
+func (e *explainer) at(frame int, format string, args ...any) {
+	e.say([]int{frame}, "frame %d: "+format, append([]any{frame}, args...)...)
 }
 
 // last says when the end sent its last request or response.
@@ -60,11 +72,11 @@ func (e *explainer) last(i int) {
 	end := end(e.r.flow.Ends[i])
 	switch {
 	case x.requests.n+x.responses.n == 0:
-		e.say("%s sent nothing that was captured", end)
+		e.say(nil, "%s sent nothing that was captured", end)
 	case x.responses.last > x.requests.last:
-		e.say("frame %d: the last packet from %s, a response up to PSN %d", x.responses.last, end, x.responses.latest)
+		e.at(x.responses.last, "the last packet from %s, a response up to PSN %d", end, x.responses.latest)
 	default:
-		e.say("frame %d: the last packet from %s, a request", x.requests.last, end)
+		e.at(x.requests.last, "the last packet from %s, a request", end)
 	}
 }
 
@@ -93,30 +105,30 @@ func (e *explainer) noResponse(i int) {
 	case x.attempts.n == 0:
 		e.m.Cause = fmt.Sprintf("%s #%d has no response and was not retransmitted within the capture: the capture "+
 			"ends early, or the retransmissions were lost before the capture point", m.Verb, m.Number)
-		e.say("frame %d: %s #%d, PSN %d to %d", m.Frames[0], m.Verb, m.Number, m.First, m.Last)
+		e.at(m.Frames[0], "%s #%d, PSN %d to %d", m.Verb, m.Number, m.First, m.Last)
 		e.last(1 - i)
 		return
 	}
 	e.m.Explained = m != nil || x.covered() && x.acks.n > 1 && x.acks.last > x.frames[0]
 	if m != nil {
-		e.say("frame %d: %s #%d, PSN %d to %d, the first request without a response", m.Frames[0], m.Verb, m.Number,
-			m.First, m.Last)
+		e.at(m.Frames[0], "%s #%d, PSN %d to %d, the first request without a response", m.Verb, m.Number, m.First,
+			m.Last)
 	} else if x.original > 0 {
-		e.say("frame %d: the request with PSN %d", x.original, x.stuck)
+		e.at(x.original, "the request with PSN %d", x.stuck)
 	}
 	took := x.attempts.end.Sub(x.attempts.begin)
-	e.say("frames %s: PSN %d retransmitted %s within %s", list(x.frames, x.attempts.n), x.stuck,
+	e.say(x.frames, "frames %s: PSN %d retransmitted %s within %s", list(x.frames, x.attempts.n), x.stuck,
 		times(x.attempts.n), short(took))
 	switch {
 	case x.requested():
 		e.m.Cause = fmt.Sprintf("PSN %d was lost on each attempt: %s received later packets and requested it %s, so "+
 			"requests are lost, behind the capture point", x.stuck, peer, times(x.naks.n))
-		e.say("frame %d: the first NAK that requests PSN %d", x.naks.first, x.stuck)
+		e.at(x.naks.first, "the first NAK that requests PSN %d", x.stuck)
 	case x.covered():
 		e.m.Cause = fmt.Sprintf("responses are lost: %s answered PSN %d %s, but %s retransmitted it: the responses "+
 			"were lost behind the capture point, or came after the timer had expired", peer, x.stuck, times(x.acks.n),
 			end(e.r.flow.Ends[i]))
-		e.say("frame %d: the first response that covers PSN %d", x.acks.first, x.stuck)
+		e.at(x.acks.first, "the first response that covers PSN %d", x.stuck)
 	case e.r.ends[1-i].responses.n+e.r.ends[1-i].requests.n == 0:
 		e.m.Cause = fmt.Sprintf("no packet from %s was captured: it has no such queue pair, does not run, or cannot "+
 			"reach this point", peer)
@@ -134,7 +146,7 @@ func (e *explainer) noResponse(i int) {
 // lateErrors says which error findings the flow has.
 func (e *explainer) lateErrors() {
 	for _, k := range e.r.findings {
-		e.say("frame %d: %s", k.frame, k.Text)
+		e.at(k.frame, "%s", k.Text)
 	}
 }
 
@@ -153,10 +165,10 @@ func (e *explainer) notReady(i int) {
 	if m == nil {
 		e.m.Cause += ", but every message was received in the end"
 	} else {
-		e.say("frame %d: %s #%d, PSN %d to %d, which needs a receive", m.Frames[0], m.Verb, m.Number, m.First, m.Last)
+		e.at(m.Frames[0], "%s #%d, PSN %d to %d, which needs a receive", m.Verb, m.Number, m.First, m.Last)
 	}
-	e.say("frame %d: the first RNR NAK, for PSN %d", n.first, n.psn)
-	e.say("frame %d: the last RNR NAK", n.last)
+	e.at(n.first, "the first RNR NAK, for PSN %d", n.psn)
+	e.at(n.last, "the last RNR NAK")
 }
 
 func rnrs(n int) string {
@@ -176,7 +188,7 @@ func (e *explainer) refused(i int, syndromes []bth.Syndrome) {
 		if e.m.Cause == "" {
 			e.m.Cause = k.Text
 		}
-		e.say("frames %s: request and NAK from %s", list(k.Frames, len(k.Frames)), end(e.r.flow.Ends[k.from]))
+		e.say(k.Frames, "frames %s: request and NAK from %s", list(k.Frames, len(k.Frames)), end(e.r.flow.Ends[k.from]))
 	}
 	if e.m.Explained {
 		return

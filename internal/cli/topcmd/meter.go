@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// maxRows is the maximum number of flows that a meter follows: those of the analyzer
-	// (trace.Options.Flows) and as many that ended in the interval.
-	maxRows = 2 * 4096
+	// maxRows is the maximum number of flows that a meter follows: those of the analyzer (the
+	// default of trace.Options.Flows) and as many that ended in the interval.
+	maxRows = 2 * 16384
 	// keepIdle is the number of intervals for which a flow without packets is shown.
 	keepIdle = 10
 )

@@ -46,7 +46,7 @@ var columns = []struct {
 	{"CE", false, func(s *sample, _ time.Duration) string { return percent(share(s.ce, s.packets)) }},
 	{"RTT", false, func(s *sample, _ time.Duration) string { return duration(s.rtt()) }},
 	{"FROM", true, func(s *sample, _ time.Duration) string { return end(s.flow.Ends[0]) }},
-	{"TO", true, func(s *sample, _ time.Duration) string { return end(s.flow.Ends[1]) }},
+	{"TO", true, func(s *sample, _ time.Duration) string { return to(&s.flow) }},
 	{"PROBLEM", true, problem},
 }
 
@@ -251,4 +251,12 @@ func duration(d time.Duration) string {
 		return d.Round(10 * time.Nanosecond).String()
 	}
 	return d.String()
+}
+
+// to formats the second end of a flow, and its virtual network.
+func to(f *trace.Flow) string {
+	if f.HasVNI {
+		return fmt.Sprintf("%s VNI %d", end(f.Ends[1]), f.VNI)
+	}
+	return end(f.Ends[1])
 }

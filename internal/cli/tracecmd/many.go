@@ -7,12 +7,12 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/trace/join"
+	"github.com/gorxe/gorxe/trace/text"
 )
 
 // manyFlags select how several captures are read.
@@ -22,8 +22,9 @@ type manyFlags struct {
 
 func (f *manyFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.join, "join", false,
-		"two captures have the same traffic at two points: where each loss happened, one-way delays\n"+
-			"(default: if they have the same packets)")
+		"captures have the same traffic at several points, in the order of the path, such as host,\n"+
+			"switch, other host: where each loss happened, one-way delays (default: if they have the\n"+
+			"same packets)")
 	fs.BoolVar(&f.concatenate, "concatenate", false,
 		"several captures are one, in order of time (default: if they have different packets)")
 }
@@ -39,8 +40,10 @@ func (p *params) checkMany() error {
 		return app.Usagef("give --join or --concatenate, not both")
 	case n > 1 && p.live.Interface != "":
 		return app.Usagef("-i %s captures: leave the file %q out", p.live.Interface, p.sources[0])
-	case m.join && n != 2:
-		return app.Usagef("--join takes two captures, not %d", n)
+	case m.join && n < 2:
+		return app.Usagef("--join takes several captures, not %d", n)
+	case m.join && n > join.MaxPoints:
+		return app.Usagef("--join takes up to %d captures, not %d", join.MaxPoints, n)
 	case m.concatenate && n < 2:
 		return app.Usagef("--concatenate takes several captures, not %d", n)
 	}
@@ -78,15 +81,15 @@ func (p *params) checkJoin(why string) error {
 	return nil
 }
 
-// runMany reads several captures as one, or joins two.
+// runMany reads several captures as one, or joins them.
 func runMany(ctx context.Context, a *app.App, p *params, t *tracing) error {
 	in, err := inputs(p.sources, &t.files)
 	if err != nil {
 		return err
 	}
-	joined, relation := p.many.join, join.Relation{}
+	joined, relations := p.many.join, []join.Relation(nil)
 	if !p.many.concatenate {
-		if joined, relation, err = relate(ctx, a, in, joined); err != nil {
+		if joined, relations, err = relate(ctx, a, in, joined); err != nil {
 			return err
 		}
 	}
@@ -94,7 +97,7 @@ func runMany(ctx context.Context, a *app.App, p *params, t *tracing) error {
 		if err := p.checkJoin("they have the same packets"); err != nil {
 			return err
 		}
-		return runJoin(ctx, a, p, in, relation)
+		return runJoin(ctx, a, p, in, relations)
 	}
 	return runFiles(ctx, a, p, t, in)
 }
@@ -121,45 +124,66 @@ func inputs(names []string, used *files) ([]join.Input, error) {
 }
 
 // relate decides whether the captures are joined, and prints why. forced reports whether --join was
-// given.
-func relate(ctx context.Context, a *app.App, in []join.Input, forced bool) (bool, join.Relation, error) {
+// given. relations are those of each capture and the next one.
+func relate(ctx context.Context, a *app.App, in []join.Input, forced bool) (joined bool, relations []join.Relation,
+	err error) {
+	same := 0
 	for i := range len(in) - 1 {
 		r, err := join.Detect(ctx, in[i], in[i+1])
-		switch {
-		case err != nil:
-			return false, r, err
-		case forced:
-			return true, r, nil
-		case r.Same && len(in) > 2:
-			return false, r, fmt.Errorf("%s and %s have the same packets (%d in samples of %d): two captures can be "+
-				"joined; --concatenate reads more as one", in[i].Name, in[i+1].Name, r.Shared, r.Sample)
-		case r.Same:
-			fmt.Fprintf(a.Stderr, "%s and %s have the same packets (%d in samples of %d): they are joined\n",
-				in[i].Name, in[i+1].Name, r.Shared, r.Sample)
-			return true, r, nil
-		case r.Overlap:
-			fmt.Fprintf(a.Stderr, "%s and %s overlap in time, but not in packets (%d in samples of %d): they are "+
-				"read as one\n",
-				in[i].Name, in[i+1].Name, r.Shared, r.Sample)
+		if err != nil {
+			return false, nil, err
+		}
+		relations = append(relations, r)
+		if r.Same {
+			same++
 		}
 	}
-	return false, join.Relation{}, nil
+	if forced {
+		return true, relations, nil
+	}
+	if same > 0 && same < len(relations) {
+		for i, r := range relations {
+			if r.Same {
+				return false, nil, fmt.Errorf("%s and %s have the same packets (%d in samples of %d), but others "+
+					"of the captures do not. Join those of the same traffic alone, in the order of the path (gorxe "+
+					"trace --join HOST SWITCH OTHER_HOST), or read all as one with --concatenate", in[i].Name,
+					in[i+1].Name, r.Shared, r.Sample)
+			}
+		}
+	}
+	if same > 0 && len(in) > join.MaxPoints {
+		return false, nil, fmt.Errorf("the %d captures have the same packets: up to %d can be joined; --concatenate "+
+			"reads them as one", len(in), join.MaxPoints)
+	}
+	for i, r := range relations {
+		switch {
+		case r.Same:
+			fmt.Fprintf(a.Stderr, "%s and %s have the same packets (%d in samples of %d): they are joined\n",
+				text.Plain(in[i].Name), text.Plain(in[i+1].Name), r.Shared, r.Sample)
+		case r.Overlap:
+			fmt.Fprintf(a.Stderr, "%s and %s overlap in time, but not in packets (%d in samples of %d): they are "+
+				"read as one\n", text.Plain(in[i].Name), text.Plain(in[i+1].Name), r.Shared, r.Sample)
+		}
+	}
+	return same > 0, relations, nil
 }
 
-// runJoin writes the report of two captures of the same traffic.
-func runJoin(ctx context.Context, a *app.App, p *params, in []join.Input, r join.Relation) (err error) {
+// runJoin writes the report of captures of the same traffic.
+func runJoin(ctx context.Context, a *app.App, p *params, in []join.Input, relations []join.Relation) error {
 	if _, chosen := os.LookupEnv("GOMEMLIMIT"); !chosen {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(joinMemory))
 	}
-	var src [2]*join.Files
-	for i := range src {
-		if src[i], err = join.NewFiles(in[i : i+1]); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, src[i].Close()) }()
+	chain, err := join.JoinChain(ctx, in, relations, join.Options{Dedupe: p.dedupe})
+	if chain == nil || len(chain.Segments) == 0 {
+		return err
 	}
-	report, err := join.Join(ctx, src[0], src[1], join.Options{Names: [2]string{in[0].Name, in[1].Name},
-		Offset: r.Offset})
+	var report interface {
+		WriteText(io.Writer) error
+		WriteJSON(io.Writer) error
+	} = chain
+	if len(in) == 2 {
+		report = chain.Segments[0]
+	}
 	write := report.WriteText
 	if p.json {
 		write = report.WriteJSON
@@ -199,7 +223,7 @@ func runFiles(ctx context.Context, a *app.App, p *params, t *tracing, in []join.
 		if r.Own != r.First {
 			own = fmt.Sprintf(", its frames %d to %d", r.Own, r.Own+r.Last-r.First)
 		}
-		fmt.Fprintf(a.Stderr, "frames %d to %d: %s%s\n", r.First, r.Last, strings.ToValidUTF8(r.Name, "?"), own)
+		fmt.Fprintf(a.Stderr, "frames %d to %d: %s%s\n", r.First, r.Last, text.Plain(r.Name), own)
 	}
 	if !all {
 		fmt.Fprintln(a.Stderr, "further frames: not listed, the captures take turns often")

@@ -43,7 +43,8 @@ func exchange(step time.Duration, packets ...bth.Packet) (all []capture.Frame) {
 
 // twoCaptures writes, into a new directory, a.pcapng with 30 SENDs and their ACKs, of which number
 // 10 is retransmitted after a NAK, and b.pcapng, a capture of the same packets 2 s later by its
-// clock without the SEND that was lost. The two halves of a.pcapng are a0.pcapng and a1.pcapng.
+// clock without the SEND that was lost. c.pcapng is one behind b.pcapng, and late.pcapng has other
+// packets. The two halves of a.pcapng are a0.pcapng and a1.pcapng.
 func twoCaptures(t *testing.T) (dir string) {
 	t.Helper()
 	send := func(s bth.PSN) bth.Packet {
@@ -65,7 +66,7 @@ func twoCaptures(t *testing.T) (dir string) {
 		}
 	}
 	dir = t.TempDir()
-	files := map[string]*bytes.Buffer{"a": {}, "a0": {}, "a1": {}, "b": {}}
+	files := map[string]*bytes.Buffer{"a": {}, "a0": {}, "a1": {}, "b": {}, "c": {}, "late": {}}
 	writers := map[string]*pcapng.Writer{}
 	for name, b := range files {
 		writers[name] = pcapng.NewWriter(b, pcapng.Options{})
@@ -82,6 +83,15 @@ func twoCaptures(t *testing.T) (dir string) {
 				f.Time = f.Time.Add(-40 * time.Microsecond)
 			}
 			err = errors.Join(err, writers["b"].Frame(&f))
+			if f.Time = f.Time.Add(10 * time.Microsecond); f.Data[15] == 2 {
+				f.Time = f.Time.Add(-20 * time.Microsecond)
+			}
+			err = errors.Join(err, writers["c"].Frame(&f))
+		}
+		if f.Number > 60 {
+			f.Data = append([]byte(nil), f.Data...)
+			f.Time, f.Data[4] = f.Time.Add(time.Hour), 0xff // another IP identification
+			err = errors.Join(err, writers["late"].Frame(&f))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -128,15 +138,27 @@ func TestTraceOfSeveralFiles(t *testing.T) {
 				"(--join)\n", 0},
 		{"both flags", "trace --join --concatenate a b", app.ExitUsage, "", "gorxe: give --join or --concatenate, " +
 			"not both\n", 0},
-		{"join of one", "trace --join a", app.ExitUsage, "", "gorxe: --join takes two captures, not 1\n", 0},
+		{"join of one", "trace --join a", app.ExitUsage, "", "gorxe: --join takes several captures, not 1\n", 0},
 		{"one as several", "trace --concatenate a", app.ExitUsage, "", "gorxe: --concatenate takes several captures, " +
 			"not 1\n", 0},
 		{"standard input", "trace - a", app.ExitUsage, "", "gorxe: standard input cannot be one of several " +
 			"captures", 0},
 		{"an interface and files", "trace -i eth0 a b", app.ExitUsage, "",
 			`gorxe: -i eth0 captures: leave the file "a" out`, 0},
-		{"three captures of the same traffic", "trace DIR/a.pcapng DIR/b.pcapng DIR/a0.pcapng", 1, "",
-			"have the same packets (62 in samples of 62): two captures can be joined; --concatenate reads more as one\n", 0},
+		{"join of nine", "trace --join a b c d e f g h i", app.ExitUsage, "", "gorxe: --join takes up to 8 captures, " +
+			"not 9\n", 0},
+		{"three captures of the same traffic", "trace DIR/a.pcapng DIR/b.pcapng DIR/c.pcapng", 0,
+			"        1  lost between DIR/a.pcapng and DIR/b.pcapng\n        0  lost between DIR/b.pcapng and DIR/c.pcapng\n",
+			"DIR/b.pcapng and DIR/c.pcapng have the same packets (62 in samples of 62): they are joined\n", 0},
+		{"three captures in another order than that of the path", "trace DIR/b.pcapng DIR/a.pcapng DIR/c.pcapng", 1, "",
+			"the captures are not in the order of the path: packets from 198.18.0.1 to 198.18.0.2 pass DIR/a.pcapng " +
+				"before DIR/c.pcapng", 0},
+		{"three captures, as JSON", "trace --json DIR/a.pcapng DIR/b.pcapng DIR/c.pcapng", 0,
+			`{"type":"path","captures":["DIR/a.pcapng","DIR/b.pcapng","DIR/c.pcapng"],"lost":[0,1,0,0],"lost_unknown":0}`,
+			"", 0},
+		{"two of three captures have the same traffic", "trace DIR/a.pcapng DIR/b.pcapng DIR/late.pcapng", 1, "",
+			"DIR/a.pcapng and DIR/b.pcapng have the same packets (62 in samples of 62), but others of the captures do not",
+			0},
 		{"not a file", "trace DIR DIR/a.pcapng", app.ExitUsage, "", "is not a regular file", 0},
 		{"no such file", "trace DIR/none DIR/a.pcapng", 1, "", "DIR/none: no such file", 0},
 		{"not a capture", "trace DIR/a.pcapng DIR/text", 1, "", "DIR/text: unknown format", 0},
@@ -165,5 +187,24 @@ func TestARotatedCaptureReadsLikeAWholeOne(t *testing.T) {
 	r := newWorld().Run(t.Context(), line)
 	if diff := cmp.Diff(whole, r.Stdout.String()); r.Code != 0 || diff != "" {
 		t.Errorf("code %d\n%s", r.Code, diff)
+	}
+}
+
+// A directory of captures may have been made by someone else.
+func TestNamesOfCapturesCannotControlTheTerminal(t *testing.T) {
+	dir := twoCaptures(t)
+	const evil = "\x1b[2J"
+	for _, name := range []string{"a", "b", "a0", "a1"} {
+		if err := os.Rename(filepath.Join(dir, name+".pcapng"), filepath.Join(dir, evil+name+".pcapng")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, line := range []string{"E/a.pcapng E/b.pcapng", "--json E/a.pcapng E/b.pcapng", "E/a0.pcapng E/a1.pcapng",
+		"--summary E/a.pcapng", "--concatenate E/a.pcapng E/b.pcapng", "E/a.pcapng E/b.pcapng E/a0.pcapng",
+		"E/a.pcapng text"} {
+		r := newWorld().Run(t.Context(), "trace "+strings.ReplaceAll(line, "E/", dir+"/"+evil))
+		if out := r.Stdout.String() + r.Stderr.String(); strings.Contains(out, "\x1b") {
+			t.Errorf("%s: %q", line, out)
+		}
 	}
 }

@@ -13,6 +13,9 @@ const (
 	// memoryLimit is the smallest GOMEMLIMIT of a trace in bytes: the garbage collector runs more
 	// often than gcPercent says when the Go runtime uses nearly as much.
 	memoryLimit = 46 << 20
+	// packetRoom is added to both limits if the outputs keep little themselves, such as lines for
+	// packets or flows.
+	packetRoom = 3 << 20
 	// liveHeap is the metric of the live heap after the latest garbage collection.
 	liveHeap = "/gc/heap/live:bytes"
 )
@@ -21,22 +24,23 @@ const (
 // environment sets. A nil memory does nothing.
 type memory struct {
 	restore []func()
+	room    int64 // packetRoom or 0
 	limit   int64 // current GOMEMLIMIT; 0: set by the environment
 	calls   int   // of adjust
 	sample  [1]metrics.Sample
 }
 
-// startMemory sets GOGC and GOMEMLIMIT until stop.
-func startMemory() *memory {
-	m := &memory{sample: [1]metrics.Sample{{Name: liveHeap}}}
+// startMemory sets GOGC and GOMEMLIMIT until stop. room is added to the limit.
+func startMemory(room int64) *memory {
+	m := &memory{room: room, sample: [1]metrics.Sample{{Name: liveHeap}}}
 	if _, set := os.LookupEnv("GOGC"); !set {
 		percent := debug.SetGCPercent(gcPercent)
 		m.restore = append(m.restore, func() { debug.SetGCPercent(percent) })
 	}
 	if _, set := os.LookupEnv("GOMEMLIMIT"); !set {
-		limit := debug.SetMemoryLimit(memoryLimit)
+		m.limit = memoryLimit + room
+		limit := debug.SetMemoryLimit(m.limit)
 		m.restore = append(m.restore, func() { debug.SetMemoryLimit(limit) })
-		m.limit = memoryLimit
 	}
 	return m
 }
@@ -62,16 +66,25 @@ func (m *memory) adjust() {
 	}
 	metrics.Read(m.sample[:])
 	if v := m.sample[0].Value; v.Kind() == metrics.KindUint64 {
-		if limit := limitFor(v.Uint64()); limit > m.limit {
+		if limit := limitFor(v.Uint64()) + m.room; limit > m.limit {
 			m.limit = limit
 			debug.SetMemoryLimit(limit)
 		}
 	}
 }
 
+// manyFlows is the live heap in bytes that a capture with 10,000 connections does not reach. Beyond
+// it, time matters more than memory: with little room for garbage, each new flow of a capture in
+// which flows come and go would take a millisecond.
+const manyFlows = 56 << 20
+
 // limitFor returns the limit for a live heap of n bytes: room for garbage of an eighth of its size,
-// and 10 MiB for the memory of the runtime itself.
+// of half of its size beyond manyFlows, and 10 MiB for the memory of the runtime itself.
 func limitFor(n uint64) int64 {
 	n = min(n, 1<<50)
-	return max(memoryLimit, int64(n+n/8+10<<20))
+	room := n/8 + 10<<20
+	if n > manyFlows {
+		room = n/2 + 10<<20
+	}
+	return max(memoryLimit, int64(n+room))
 }

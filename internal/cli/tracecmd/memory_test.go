@@ -18,6 +18,9 @@ func TestTheMemoryLimitGrowsWithTheLiveHeap(t *testing.T) {
 	if limitFor(20<<20) != memoryLimit {
 		t.Errorf("a live heap of 20 MiB has a limit of %d", limitFor(20<<20))
 	}
+	if limit := limitFor(100 << 20); limit < 150<<20 {
+		t.Errorf("a live heap of 100 MiB has a limit of %d: the collector would run all the time", limit)
+	}
 }
 
 func TestTheGarbageCollectorIsRestored(t *testing.T) {
@@ -31,9 +34,9 @@ func TestTheGarbageCollectorIsRestored(t *testing.T) {
 		debug.SetGCPercent(percent)
 		debug.SetMemoryLimit(limit)
 	}()
-	m := startMemory()
+	m := startMemory(packetRoom)
 	m.adjust()
-	if got := debug.SetMemoryLimit(-1); got < memoryLimit || got >= 1<<40 {
+	if got := debug.SetMemoryLimit(-1); got < memoryLimit+packetRoom || got >= 1<<40 {
 		t.Errorf("limit %d during a trace", got)
 	}
 	m.stop()

@@ -49,9 +49,9 @@ func Command(a *app.App) *cobra.Command {
 with -, and writes a line for each RoCE or InfiniBand packet, also in tunnels (VXLAN, Geneve, GRE,
 ERSPAN, MPLS, IP-in-IP), and for each iWARP message, Ultra Ethernet packet and pause frame. Frames
 of other protocols are counted. Payload may be private and is shown only on request. Of several
-FILEs, the files of a rotated capture are read as one, in order of time. Two captures of the same
-traffic at different points are joined: the report says where each packet was lost, and how long
-packets took from one point to the other.
+FILEs, the files of a rotated capture are read as one, in order of time. Captures of the same
+traffic at different points, given in the order of the path, are joined: the report says where each
+packet was lost, and how long packets took from one point to the next.
 
 ` + filterHelp() + columnHelp(),
 		Example: `  gorxe trace capture.pcapng
@@ -62,6 +62,7 @@ packets took from one point to the other.
   gorxe trace --daemon --filter warning
   gorxe trace --flows rotated_0*.pcapng
   gorxe trace client.pcapng server.pcapng
+  gorxe trace client.pcapng switch.pcap server.pcapng
   gorxe trace capture.pcapng --why 'Failed status 12: wr_id 0 syndrom 0x81'
   gorxe trace --summary cluster.pcap
   gorxe trace --csv --series=100ms cluster.pcap`,
@@ -101,7 +102,7 @@ packets took from one point to the other.
 	fs.StringVar(&p.pcapng, "pcapng", "",
 		"write the frames to `FILE`, with their meaning as packet comments, which Wireshark shows")
 	fs.BoolVar(&p.json, "json", false,
-		"one JSON object per line: packets, messages and connections; with another view, such as --flows, only its rows")
+		"one JSON object per line: packets, messages and connections; with another view, such as --flows or --why, only its objects")
 	fs.StringVar(&p.html, "html", "", "write a page for a browser to `FILE`; the page loads nothing from the network")
 	fs.BoolVar(&p.dedupe, "dedupe", false,
 		"leave out packets that an earlier frame has, too: captures of several interfaces, merged captures")
@@ -244,7 +245,11 @@ func run(ctx context.Context, a *app.App, p *params) error {
 	defer in.Close()
 	t.files.input(in)
 	p.stats.choose(a, p, in, name)
-	t.memory = startMemory()
+	room := int64(packetRoom)
+	if p.stats.kind() != "" || p.html != "" {
+		room = 0
+	}
+	t.memory = startMemory(room)
 	defer t.memory.stop()
 	read := func(ctx context.Context) error {
 		r, err := capture.Open(&flushing{in, t})

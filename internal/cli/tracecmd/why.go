@@ -3,6 +3,7 @@ package tracecmd
 import (
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/json"
 	"github.com/gorxe/gorxe/trace/why"
 )
 
@@ -16,7 +17,7 @@ func (p *params) checkWhy() error {
 		name string
 	}{
 		{p.filter != "", "--filter"}, {p.explain && p.html == "", "--explain"}, {p.verbose, "-v"}, {p.hex, "--hex"},
-		{p.payload, "--payload"}, {p.messages, "--messages"}, {p.flows, "--flows"}, {p.json, "--json"},
+		{p.payload, "--payload"}, {p.messages, "--messages"}, {p.flows, "--flows"},
 		{p.pcapng == "-", "--pcapng -"}, {p.many.join, "--join"},
 		{p.stats.kind() != "", p.stats.kind()}, {p.stats.csv, "--csv"},
 		{p.shown.format == formatFields, "-T fields"},
@@ -31,12 +32,17 @@ func (p *params) checkWhy() error {
 	return nil
 }
 
-// openWhy opens the answer to --why, which is written at the end.
+// openWhy opens the answer to --why, text or JSON, which is written at the end.
 func openWhy(a *app.App, p *params, _ *files) ([]trace.Output, finish, error) {
 	c, err := why.Parse(p.why)
 	if err != nil {
 		return nil, nil, err
 	}
 	collector := why.NewCollector(c)
-	return []trace.Output{collector}, func() error { return collector.Answer().WriteText(a.Stdout) }, nil
+	return []trace.Output{collector}, func() error {
+		if p.json {
+			return json.NewWriter(a.Stdout).Object(json.Why(collector.Answer()))
+		}
+		return collector.Answer().WriteText(a.Stdout)
+	}, nil
 }

@@ -48,8 +48,10 @@ func TestTraceSaysWhyAWorkRequestFailed(t *testing.T) {
 			"gorxe: --why: the line names neither a queue pair, an address nor a status of a work completion\n"},
 		{"with a filter", []string{"--filter", "nak", "--why", "status 12"}, app.ExitUsage, "",
 			"gorxe: --why answers from the whole capture: omit --filter\n"},
-		{"with JSON", []string{"--json", "--why", "status 12"}, app.ExitUsage, "",
-			"gorxe: --why answers from the whole capture: omit --json\n"},
+		{"with JSON", []string{"--json", "--why", "status 12"}, 0, `{"type":"why","line":{"format":"any program",` +
+			`"status":12,"text":"status 12 IBV_WC_RETRY_EXC_ERR (transport retry counter exceeded)"`, ""},
+		{"the frames with JSON", []string{"--json", "--why", "status 12"}, 0, `"frames":[3,4,5,6,`, ""},
+		{"with JSON and CSV", []string{"--json", "--csv", "--why", "status 12"}, app.ExitUsage, "", ""},
 		{"beside a page", []string{"--html", filepath.Join(dir, "page.html"), "--why", "status 12"}, 0, "fell " +
 			"silent", ""},
 	} {

@@ -21,7 +21,7 @@ const charts = (() => {
     { id: 'cnp', name: 'Congestion notifications (CNP)', unit: whole, each: true, lines: [{ name: 'CNPs', ink: 'cnp', get: of('cnps') }] },
     { id: 'ce', name: 'Packets marked congested (ECN CE)', unit: v => whole(v) + ' %', lines: [{ name: 'CE', ink: 'cnp', get: row => 100 * (row[at.ce] || 0) / row[at.packets] }] },
   ];
-  let shown = [], flow = -1, redraw = 0, selected = null;
+  let shown = [], flow = -1, selected = null;
 
   function scaled(v, units) {
     let k = 0;
@@ -44,11 +44,17 @@ const charts = (() => {
       c.canvas.addEventListener('pointerleave', () => { tip.hidden = true; });
       return make('div', { class: 'frame-of' }, c.canvas);
     }));
+    measure();
     lay();
   }
 
+  // measure reads the sizes of the charts, so that drawing does not wait for the layout of the page.
+  function measure() {
+    for (const c of shown) [c.width, c.height] = [c.canvas.clientWidth, c.canvas.clientHeight];
+  }
+
   const series = () => flow < 0 ? data.total : data.series[flow];
-  const px = (c, x) => pad.left + (x - c.box.x0) / (c.box.x1 - c.box.x0) * (c.canvas.clientWidth - pad.left - pad.right);
+  const px = (c, x) => pad.left + (x - c.box.x0) / (c.box.x1 - c.box.x0) * (c.width - pad.left - pad.right);
   const timeAt = (c, pixel) => c.box.x0 + (pixel - pad.left) / Math.max(1, c.canvas.clientWidth - pad.left - pad.right) * (c.box.x1 - c.box.x0);
 
   // lay computes what the charts show of the interval.
@@ -75,17 +81,14 @@ const charts = (() => {
     return first < 0 ? rows.slice(-1) : rows.slice(Math.max(0, first - 1), last + 1);
   }
 
-  function later() {
-    if (!redraw) redraw = requestAnimationFrame(draw);
-  }
+  const later = framed(draw);
 
   function draw() {
-    redraw = 0;
     for (const c of shown) drawOne(c);
   }
 
   function drawOne(c) {
-    const width = c.canvas.clientWidth, height = c.canvas.clientHeight;
+    const { width, height } = c;
     fit(c.canvas, width, height);
     if (!c.canvas.width || !c.canvas.height) return;
     const g = pen(c.canvas), s = series();
@@ -95,9 +98,9 @@ const charts = (() => {
     g.fillStyle = ink.text;
     g.textBaseline = 'alphabetic';
     g.textAlign = 'left';
-    if (c.lines.length === 1) g.fillText(c.title, pad.left, 12, width - pad.left - pad.right);
+    if (c.lines.length === 1) g.fillText(c.title, 4, 12, width - 8);
     else {
-      let x = pad.left;
+      let x = 4;
       for (const l of c.lines) {
         g.fillStyle = ink[l.ink];
         g.fillRect(x, 4, 8, 8);
@@ -188,10 +191,14 @@ const charts = (() => {
   }
 
   repaints.push(later);
-  new ResizeObserver(later).observe(box);
+  new ResizeObserver(() => {
+    measure();
+    later();
+  }).observe(box);
   return {
     names: all.map(c => [c.id, c.name]),
     choose,
+    now: later.now, // draws at once what is due in the next frame
     set(of) {
       flow = of;
       lay();

@@ -96,4 +96,5 @@ function instant(p) {
 // nameOf returns a connection as one line.
 const nameOf = f => f.n + ' · ' + f.s + ' · ' + f.e[0][0] + ' – ' + f.e[1][0] + ' · ' + f.e[0][1] + ' – ' + f.e[1][1].replace('QP ', '');
 
-const many = (n, one, more) => n.toLocaleString('en') + ' ' + (n === 1 ? one : more);
+const grouped = new Intl.NumberFormat('en').format; // a number with commas between thousands
+const many = (n, one, more) => grouped(n) + ' ' + (n === 1 ? one : more);

@@ -2,6 +2,7 @@
 
 const details = (() => {
   const pane = $('details');
+  let shown = null, folded = false; // the packet in the pane, and whether the ladder folds it
   const hex = (n, digits) => '0x' + n.toString(16).padStart(digits, '0');
   const bit = (p, f) => (p.b[1] & f) ? '1' : '0';
 
@@ -34,6 +35,9 @@ const details = (() => {
   // show shows a packet. go goes to another one, only shows its message alone; unfold, unless null,
   // shows the run in which the packet is folded.
   function show(p, go, only, unfold) {
+    if (p === shown && !unfold === !folded) return;
+    shown = p;
+    folded = !!unfold;
     const chips = [make('span', { class: 'chip ' + (p.r || '') }, p.r || 'no role')];
     if (p.d) chips.push(make('span', { class: 'chip' }, p.d === 'in' ? 'received' : 'sent'));
     if (p.a) chips.push(make('span', { class: 'chip again' }, 'retransmitted'));
@@ -93,6 +97,10 @@ const details = (() => {
     close,
     open() { pane.classList.add('open'); },
     isOpen: () => phone.matches && pane.classList.contains('open'),
-    clear() { pane.classList.remove('open'); pane.replaceChildren(make('p', { class: 'meaning' }, 'Select a packet to see what it means.')); },
+    clear() {
+      shown = null;
+      pane.classList.remove('open');
+      pane.replaceChildren(make('p', { class: 'meaning' }, 'Select a packet to see what it means.'));
+    },
   };
 })();

@@ -19,3 +19,20 @@ function facts(pairs) {
 }
 
 const phone = matchMedia('(max-width: 860px)');
+
+// framed returns a function that makes f run once in the next frame. Its method now runs f at once if
+// it is due then.
+function framed(f) {
+  let due = 0;
+  const run = () => {
+    due = 0;
+    f();
+  };
+  const later = () => { due = due || requestAnimationFrame(run); };
+  later.now = () => {
+    if (!due) return;
+    cancelAnimationFrame(due);
+    run();
+  };
+  return later;
+}

@@ -4,8 +4,9 @@
 const ladder = (() => {
   const list = $('ladder'), scroll = $('scroll'), margin = 10;
   const scales = [.24, .42, .65, 1, 1.65, 2.4], normal = 3; // row heights, relative to the normal one
-  let items = [], places = new Map(); // index in items by packet index
-  let shownPackets = [], flow = -1, several = false, ends = false, rows = new Map(), height = 34, zoom = normal, selected = null, redraw = 0, hover = () => {};
+  let items = [];
+  const places = new Int32Array(packets.length).fill(-1); // index in items by packet index; -1: none
+  let shownPackets = [], flow = -1, several = false, wasSeveral = false, ends = false, rows = new Map(), height = 34, zoom = normal, selected = null, view = null, hover = () => {};
   const open = new Set(); // indexes of the first packets of open runs
 
   // set sets the packets to show, their connection (-1: several), and whether the list reaches to the
@@ -18,15 +19,52 @@ const ladder = (() => {
     arrange();
   }
 
+  // arrange computes the items. The rows are created by the next draw.
   function arrange() {
     items = itemsOf(shownPackets, p => open.has(p.i), flow, ends);
-    places = new Map();
+    places.fill(-1);
     items.forEach((item, k) => {
-      if (item.p) places.set(item.p.i, k);
-      else if (item.run && !item.open) for (const p of item.run) places.set(p.i, k);
+      if (item.p) places[item.p.i] = k;
+      else if (item.run && !item.open) for (const p of item.run) places[p.i] = k;
     });
-    clear();
-    layout();
+    reuse();
+    resize();
+  }
+
+  // keyOf names what the row of an item shows; '': it is not reused.
+  const keyOf = item => item.p ? 'p' + item.p.i + (item.within ? ' within' : '') : item.run ? 'r' + item.run[0].i + ' ' + item.run.length + (item.open ? ' open' : '') : '';
+
+  // reuse keeps the rows of items that are still there, at their new places.
+  function reuse() {
+    if (wasSeveral !== several) {
+      wasSeveral = several;
+      return clear();
+    }
+    const old = rows;
+    rows = new Map();
+    for (const e of old.values()) {
+      const k = e.dataset.key ? places[e.dataset.packet] : -1;
+      if (k < 0 || keyOf(items[k]) !== e.dataset.key) {
+        e.remove();
+        continue;
+      }
+      rows.set(k, e);
+      place(k, e);
+    }
+  }
+
+  // place puts the row of an item at its place.
+  function place(k, e) {
+    const item = items[k], p = item.p || item.run && !item.open && item.run[0];
+    e.style.top = k * height + 'px';
+    if (!p) return;
+    e.setAttribute('aria-posinset', p.place);
+    e.setAttribute('aria-setsize', shownPackets.length);
+  }
+
+  function resize() {
+    list.style.height = items.length * height + 'px';
+    $('none').hidden = items.length > 0;
   }
 
   function clear() {
@@ -34,6 +72,7 @@ const ladder = (() => {
     rows.clear();
   }
 
+  // layout computes the height of rows, which depends on the size of the window.
   function layout() {
     const base = parseFloat(getComputedStyle(document.documentElement).getPropertyValue('--row')) || 34;
     const h = Math.round(base * scales[zoom]);
@@ -42,8 +81,7 @@ const ladder = (() => {
       list.style.setProperty('--row', h + 'px');
       clear();
     }
-    list.style.height = items.length * height + 'px';
-    $('none').hidden = items.length > 0;
+    resize();
     draw();
   }
 
@@ -52,7 +90,7 @@ const ladder = (() => {
   function scale(by) {
     const next = by ? Math.min(scales.length - 1, Math.max(0, zoom + by)) : normal;
     if (next === zoom) return;
-    const head = list.offsetTop, k = selected && places.has(selected.i) ? places.get(selected.i) : -1;
+    const head = list.offsetTop, k = keptPlace();
     const top = scroll.scrollTop - head, seen = k >= 0 && (k + 1) * height > top && k * height < top + scroll.clientHeight;
     const anchor = seen ? k : top / height, offset = anchor * height - top;
     zoom = next;
@@ -64,17 +102,20 @@ const ladder = (() => {
     draw();
   }
 
-  function later() {
-    if (!redraw) redraw = requestAnimationFrame(draw);
-  }
+  const later = framed(draw);
 
-  const keptPlace = () => selected && places.has(selected.i) ? places.get(selected.i) : -1;
+  const keptPlace = () => selected ? places[selected.i] : -1;
 
-  function draw() {
-    redraw = 0;
-    const top = Math.max(0, scroll.scrollTop - list.offsetTop), kept = keptPlace();
+  // look returns what is visible of the ladder, in pixels: the position of the scroll bar, its height,
+  // the position of the ladder, and the height of the sticky head.
+  const look = () => ({ scrolled: scroll.scrollTop, height: scroll.clientHeight, top: list.offsetTop, head: $('ends').offsetHeight });
+
+  function draw() { drawAt(look()); }
+
+  function drawAt(v) {
+    const top = Math.max(0, v.scrolled - v.top), kept = keptPlace();
     const first = Math.max(0, Math.floor(top / height) - margin);
-    const last = Math.min(items.length, Math.ceil((top + scroll.clientHeight) / height) + margin);
+    const last = Math.min(items.length, Math.ceil((top + v.height) / height) + margin);
     for (const [k, e] of rows) {
       if ((k < first || k >= last) && k !== kept) {
         e.remove();
@@ -92,7 +133,12 @@ const ladder = (() => {
     if (rows.has(k)) return rows.get(k);
     const item = items[k];
     const e = item.p ? row(item.p, item.within) : item.run ? fold(item) : item.lost ? lost(item) : item.left ? left(item.left) : pause(item.pause);
-    e.style.top = k * height + 'px';
+    place(k, e);
+    const key = keyOf(item);
+    if (key) {
+      e.dataset.key = key;
+      e.dataset.packet = (item.p || item.run[0]).i;
+    }
     list.insertBefore(e, next);
     rows.set(k, e);
     mark(k, e);
@@ -112,7 +158,7 @@ const ladder = (() => {
     return make('div', { class: 'row error lost', role: 'presentation', 'data-of': p.i },
       make('span', { class: 'time' }), make('span', { class: 'frame' }),
       make('span', { class: 'wire ' + (p.w ? 'left' : 'right') },
-        make('span', { class: 'label' }, make('b', null, (l.n === 1 ? '' : l.n.toLocaleString('en') + ' × ') + 'missing'), make('span', { class: 'psn' }, psnsOf(l))),
+        make('span', { class: 'label' }, make('b', null, (l.n === 1 ? '' : grouped(l.n) + ' × ') + 'missing'), make('span', { class: 'psn' }, psnsOf(l))),
         make('i', { class: 'line' }), make('i', { class: 'cross' }, '✕')),
       make('span', { class: 'note' }, l.text));
   }
@@ -131,7 +177,6 @@ const ladder = (() => {
     const psn = psnOf(p) + '–' + psnOf(z);
     return make('div', isOpen ? { class: 'row fold open ' + p.hue, role: 'presentation', 'data-run': p.i } : {
       class: 'row fold ' + p.hue, id: 'p' + p.i, role: 'option', 'aria-selected': 'false', 'aria-expanded': 'false', 'data-run': p.i,
-      'aria-posinset': p.place, 'aria-setsize': shownPackets.length,
       'aria-label': name + ', frames ' + p.n + ' to ' + z.n + ', ' + seconds(p.t) + ' seconds, PSN ' + psnOf(p) + ' to ' + psnOf(z) + '. Right Arrow shows them.',
     },
     make('span', { class: 'time' }, isOpen ? '' : seconds(p.t)),
@@ -146,7 +191,6 @@ const ladder = (() => {
     const state = p.level ? ', ' + (p.error ? 'error' : levels[p.level - 1]) : '';
     return make('div', {
       class: 'row ' + p.hue + (p.a ? ' sent-again' : '') + (p.gone ? ' gone' : '') + (within ? ' within' : ''), id: 'p' + p.i, role: 'option', 'aria-selected': 'false',
-      'aria-posinset': p.place, 'aria-setsize': shownPackets.length,
       'aria-label': 'Frame ' + p.n + ', ' + seconds(p.t) + ' seconds, ' + labelOf(p) + (p.b ? ' PSN ' + psnOf(p) : '') +
         ' from ' + (end ? end[p.w][0] : data.addrs[p.s]) + (p.a ? ', retransmitted' : '') + (p.gone ? ', did not arrive' : '') + state + (p.g ? ': ' + p.g : '') + p.q.filter(f => f.l > 0).map(f => '. ' + f.t).join(''),
     },
@@ -159,14 +203,14 @@ const ladder = (() => {
   function mark(k, e) {
     const item = items[k], p = item.p || item.run && !item.open && item.run[0];
     if (!p) return;
-    const is = !!selected && places.get(selected.i) === k;
+    const is = !!selected && places[selected.i] === k;
     e.setAttribute('aria-selected', String(is));
     e.classList.toggle('same', !!selected && !is && p.m >= 0 && p.m === selected.m);
   }
 
   // unfold opens the run that hides a packet. It reports whether there is one.
   function unfold(p) {
-    const item = items[places.get(p.i)];
+    const item = items[places[p.i]];
     if (!item || !item.run) return false;
     open.add(item.run[0].i);
     arrange();
@@ -175,7 +219,7 @@ const ladder = (() => {
 
   // refold closes the run of a packet and returns its first packet; null: it is in none.
   function refold(p) {
-    const item = items[places.get(p.i)];
+    const item = items[places[p.i]];
     if (!item || !item.within) return null;
     open.delete(item.within[0].i);
     arrange();
@@ -183,25 +227,29 @@ const ladder = (() => {
   }
 
   function select(p, into, centre) {
+    const v = view || look(), k = p ? places[p.i] : -1;
+    view = null;
     selected = p;
-    draw();
-    for (const [k, e] of rows) mark(k, e);
-    const k = keptPlace();
-    if (k < 0) return list.removeAttribute('aria-activedescendant');
-    list.setAttribute('aria-activedescendant', rows.get(k).id);
-    if (into) reveal(k, centre);
+    const old = v.scrolled;
+    v.scrolled = Math.max(0, Math.min(v.scrolled, v.top + items.length * height - v.height));
+    if (k >= 0 && into) reveal(k, centre, v);
+    if (v.scrolled !== old) scroll.scrollTop = v.scrolled;
+    drawAt(v);
+    for (const [j, e] of rows) mark(j, e);
+    if (k < 0) list.removeAttribute('aria-activedescendant');
+    else list.setAttribute('aria-activedescendant', rows.get(k).id);
   }
 
-  // reveal scrolls the minimum distance that shows the item and a row around it, below the sticky
+  // reveal scrolls v the minimum distance that shows the item and a row around it, below the sticky
   // head and above an open sheet; or it scrolls the item to the centre if it is not visible.
-  function reveal(k, centre) {
-    const head = $('ends').offsetHeight, at = k * height + list.offsetTop;
+  function reveal(k, centre, v) {
+    const at = k * height + v.top;
     const sheet = details.isOpen() ? Math.max(0, scroll.getBoundingClientRect().bottom - $('details').getBoundingClientRect().top) : 0;
-    const room = scroll.clientHeight - sheet, visible = at - head - height >= scroll.scrollTop && at + 2 * height <= scroll.scrollTop + room;
-    if (!visible && centre) scroll.scrollTop = at - head - (room - head - height) / 2;
-    else if (at - head - height < scroll.scrollTop) scroll.scrollTop = at - head - height;
-    else if (at + 2 * height > scroll.scrollTop + room) scroll.scrollTop = at + 2 * height - room;
-    draw();
+    const room = v.height - sheet, visible = at - v.head - height >= v.scrolled && at + 2 * height <= v.scrolled + room;
+    if (!visible && centre) v.scrolled = at - v.head - (room - v.head - height) / 2;
+    else if (at - v.head - height < v.scrolled) v.scrolled = at - v.head - height;
+    else if (at + 2 * height > v.scrolled + room) v.scrolled = at + 2 * height - room;
+    v.scrolled = Math.max(0, v.scrolled);
   }
 
   // stop returns the packet that is by items that can be selected after the selected one.
@@ -220,6 +268,8 @@ const ladder = (() => {
     }
     return found;
   }
+
+  layout();
 
   const packetAt = event => {
     const e = event.target.closest('.row[id]');
@@ -241,6 +291,9 @@ const ladder = (() => {
   $('zoom-out').addEventListener('click', () => scale(-1));
 
   return {
+    // look notes what is visible, for the next call of select. Called before the page changes, it does
+    // not make the browser compute the layout.
+    look() { view = look(); },
     set,
     select,
     stop,
@@ -258,7 +311,7 @@ const ladder = (() => {
       const e = event.target.closest('.row[data-of]');
       return e ? packets[Number(e.dataset.of)] : null;
     },
-    isFolded: p => places.has(p.i) && !!items[places.get(p.i)].run,
+    isFolded: p => places[p.i] >= 0 && !!items[places[p.i]].run,
     // toggle opens or closes the run that begins with a packet.
     toggle(p) {
       if (!open.delete(p.i)) open.add(p.i);
@@ -266,8 +319,11 @@ const ladder = (() => {
     },
     onhover(f) { hover = f; },
     packets: () => shownPackets,
-    has: p => places.has(p.i),
+    has: p => places[p.i] >= 0,
     page: () => Math.max(1, Math.floor((scroll.clientHeight - $('ends').offsetHeight) / height) - 1),
-    reset() { scroll.scrollTop = 0; },
+    reset() {
+      scroll.scrollTop = 0;
+      view = null;
+    },
   };
 })();

@@ -3,7 +3,7 @@
 
 const connections = (() => {
   const pane = $('list'), box = $('list-rows'), scroll = $('list-scroll'), margin = 5;
-  let order = [], counts = [], flow = -1, height = 52, rows = new Map(), redraw = 0, pick = () => {}, at = 0;
+  let order = [], counts = [], whole = true, flow = -1, height = 52, rows = new Map(), view = null, pick = () => {}, at = 0;
 
   // worst returns a number that is higher the worse a connection is.
   const worst = (f, c, all) => (c.errors ? 2 ** 52 : 0) + (all ? f.w : c.warnings * 1000 + c.again);
@@ -22,11 +22,16 @@ const connections = (() => {
     const value = counts.map((c, i) => worst(flows[i], c, all));
     order = flows.map((_, i) => i).filter(i => counts[i].packets).sort((a, b) => value[b] - value[a] || a - b);
     order.unshift(-1);
-    $('list-count').textContent = many(order.length - 1, 'connection', 'connections') + (order.length - 1 < flows.length ? ' of ' + flows.length.toLocaleString('en') : '') + ', worst first';
+    $('list-count').textContent = many(order.length - 1, 'connection', 'connections') + (order.length - 1 < flows.length ? ' of ' + grouped(flows.length) : '') + ', worst first';
     choose(chosen);
+    whole = all;
     clear();
     box.style.height = order.length * height + 'px';
-    draw();
+    if (pane.hidden) return;
+    const v = view || look();
+    view = null;
+    v.scrolled = Math.max(0, Math.min(v.scrolled, v.top + order.length * height - v.height));
+    drawAt(v);
   }
 
   function choose(f) {
@@ -40,11 +45,17 @@ const connections = (() => {
     rows.clear();
   }
 
+  // look returns what is visible of the list, in pixels: the position of the scroll bar, its height, and
+  // the position of the rows.
+  const look = () => ({ scrolled: scroll.scrollTop, height: scroll.clientHeight, top: box.offsetTop });
+
   function draw() {
-    redraw = 0;
-    if (pane.hidden) return;
-    const top = scroll.scrollTop - box.offsetTop;
-    const first = Math.max(0, Math.floor(top / height) - margin), last = Math.min(order.length, Math.ceil((top + scroll.clientHeight) / height) + margin);
+    if (!pane.hidden) drawAt(look());
+  }
+
+  function drawAt(v) {
+    const top = v.scrolled - v.top;
+    const first = Math.max(0, Math.floor(top / height) - margin), last = Math.min(order.length, Math.ceil((top + v.height) / height) + margin);
     for (const [k, e] of rows) {
       if ((k < first || k >= last) && k !== at) {
         e.remove();
@@ -78,11 +89,15 @@ const connections = (() => {
   function row(i) {
     const f = flows[i], c = counts[i];
     const sign = f.x || c.errors ? make('span', { class: 'sign error' }, '✕ ') : c.warnings ? make('span', { class: 'sign warning' }, '▲ ') : null;
-    const facts = [many(c.packets, 'packet', 'packets')];
-    if (c.errors) facts.push(many(c.errors, 'error', 'errors'));
-    if (c.warnings) facts.push(many(c.warnings, 'warning', 'warnings'));
-    if (c.again) facts.push(c.again.toLocaleString('en') + ' retransmitted');
-    return make('div', { class: 'connection', role: 'option', title: nameOf(f) + (f.x ? ' · ' + f.x : '') },
+    const facts = [];
+    if (whole) facts.push(...f.l, many(f.p, 'packet', 'packets')); // of the capture
+    else {
+      if (c.errors) facts.push(many(c.errors, 'error', 'errors'));
+      if (c.warnings) facts.push(many(c.warnings, 'warning', 'warnings'));
+      if (c.again) facts.push(grouped(c.again) + ' retransmitted');
+      facts.push(many(c.packets, 'packet', 'packets'));
+    }
+    return make('div', { class: 'connection', role: 'option', title: nameOf(f) + (f.x ? ' · ' + f.x : '') + '\n' + facts.join(' · ') },
       make('span', { class: 'who' }, sign, make('b', null, f.n + ' · ' + f.s), ' ' + f.e[0][0] + ' – ' + f.e[1][0]),
       make('span', { class: 'what' }, f.x ? make('span', { class: 'failed' }, f.x + ' · ') : null, facts.join(' · ')));
   }
@@ -92,9 +107,7 @@ const connections = (() => {
     e.classList.toggle('at', k === at);
   }
 
-  function later() {
-    if (!redraw) redraw = requestAnimationFrame(draw);
-  }
+  const later = framed(draw);
 
   function move(k) {
     at = Math.max(0, Math.min(order.length - 1, k));
@@ -137,6 +150,8 @@ const connections = (() => {
   }
 
   return {
+    // look notes what is visible, for the next call of set; see ladder.look.
+    look() { view = pane.hidden ? null : look(); },
     set,
     choose,
     show,

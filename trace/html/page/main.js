@@ -2,9 +2,12 @@
 
 const most = 300; // maximum number of connections in the select element; the list has all
 let flow = -1, selected = null, sheet = false, soon = 0;
+let matching = packets, invalid = ''; // packets that match filter and buttons; why the filter is invalid
 
 function summary() {
-  const errors = packets.filter(p => p.error).length, warnings = packets.filter(p => p.level === 2).length;
+  // The findings of the capture, as in gorxe trace --summary. A wrong packet may have no finding.
+  const sum = level => data.kinds.reduce((n, k) => n + (k.l === level ? k.n : 0), 0);
+  const errors = Math.max(sum(2), packets.filter(p => p.error).length), warnings = sum(1);
   const parts = [many(packets.length, 'packet', 'packets'), many(flows.length, 'connection', 'connections')];
   if (packets.length > 1) parts.push(lasted(packets[packets.length - 1].t - packets[0].t));
   if (warnings) parts.push(many(warnings, 'warning', 'warnings'));
@@ -16,14 +19,41 @@ function summary() {
   }
 }
 
+// problems offers the filter for each kind of warnings and errors. The numbers are of the capture.
+function problems() {
+  $('kinds').hidden = !data.kinds.length;
+  $('kinds').append(...data.kinds.map(k => {
+    const button = make('button', {
+      type: 'button', class: levels[k.l], 'aria-pressed': 'false', 'data-filter': 'finding ' + k.k, title: 'Show only these packets: finding ' + k.k,
+      onclick: () => {
+        const filter = button.dataset.filter;
+        $('filter').value = $('filter').value === filter ? '' : filter;
+        apply();
+      },
+    }, (k.l > 1 ? '✕ ' : '▲ ') + grouped(k.n) + ' ' + k.k);
+    return button;
+  }));
+}
+
+// worst returns the packet at which the page opens. Of one connection this is the first with a
+// problem, of several the first with the gravest problem, in the worst connection that has it.
+function worst() {
+  const grave = p => p.level < 2 ? 0 : p.error ? 3 : p.q.some(f => f.l > 0 && f.k !== 'ecn_ce' && f.k !== 'cnp') ? 2 : 1;
+  if (flows.length < 2) return packets.find(p => p.level > 1);
+  const gravest = packets.reduce((g, p) => Math.max(g, grave(p)), 1), all = packets.filter(p => grave(p) === gravest);
+  const of = connections.order().find(i => all.some(p => p.f === i));
+  return all.find(p => p.f === of) || all[0];
+}
+
 // choices fills the list of connections for the keyboard and phones, worst first.
 function choices() {
   $('flows').hidden = $('list-open').hidden = flows.length < 2;
   const worst = flows.map(() => 0);
   for (const p of packets) if (p.f >= 0) worst[p.f] = Math.max(worst[p.f], p.level);
   const order = connections.order().slice(0, most), sign = ['', '', '▲ ', '✕ '];
-  $('flows').append(make('option', { value: '-1' }, flows.length > most ? 'All ' + flows.length.toLocaleString('en') + ' connections; here the worst ' + most : 'All connections'),
+  $('flows').append(make('option', { value: '-1' }, flows.length > most ? 'All ' + grouped(flows.length) + ' connections' : 'All connections'),
     ...order.map(i => make('option', { value: String(i) }, (flows[i].x ? sign[3] : sign[worst[i]]) + nameOf(flows[i]))));
+  if (flows.length > most) $('flows').append(make('option', { disabled: '' }, grouped(flows.length - most) + ' more are in the list'));
 }
 
 function heads() {
@@ -39,21 +69,31 @@ function heads() {
   $('flow-facts').replaceChildren(...f.k.map(([name, value]) => make('div', null, make('dt', null, name), make('dd', null, value))));
 }
 
-// apply shows the packets that match the connection, the interval, the filter and the buttons.
+// apply shows the packets that match the filter, the buttons, the connection and the interval.
 function apply() {
   const { fits, bad } = parse($('filter').value);
   const problems = $('problems').getAttribute('aria-pressed') === 'true', again = $('again').getAttribute('aria-pressed') === 'true';
-  const some = packets.filter(p => interval.has(p) && (!problems || p.level > 1) && (!again || p.a) && fits(p));
-  const list = flow < 0 ? some : some.filter(p => p.f === flow);
+  for (const b of $('kinds').children) b.setAttribute('aria-pressed', String($('filter').value === b.dataset.filter));
+  matching = packets.filter(p => (!problems || p.level > 1) && (!again || p.a) && fits(p));
+  invalid = bad;
+  limit();
+}
+
+// limit shows the matching packets of the connection and the interval. It runs for each step of the
+// wheel over a plot, so it does not evaluate the filter.
+function limit() {
+  ladder.look();
+  connections.look();
+  const some = interval.of(matching), list = flow < 0 ? some : some.filter(p => p.f === flow);
   $('none').textContent = packets.length ? 'No packet matches.' : 'There are no packets.';
-  connections.set(some, some.length === packets.length, flow);
   const last = packets.findLast(p => flow < 0 || p.f === flow);
   ladder.set(list, flow, list.length > 0 && list[list.length - 1] === last);
+  connections.set(some, some.length === packets.length, flow);
   plot.set(list, flow);
   charts.set(flow);
   const whole = flow < 0 ? packets.length : packets.reduce((n, p) => n + (p.f === flow), 0);
-  $('count').textContent = list.length === whole ? many(whole, 'packet', 'packets') : list.length.toLocaleString('en') + ' of ' + many(whole, 'packet', 'packets');
-  if (bad) $('count').append(' · ', make('b', null, 'the filter is not understood: ' + bad));
+  $('count').textContent = list.length === whole ? many(whole, 'packet', 'packets') : grouped(list.length) + ' of ' + many(whole, 'packet', 'packets');
+  if (invalid) $('count').append(' · ', make('b', null, 'the filter is not understood: ' + invalid));
   const w = interval.get();
   $('interval').hidden = !w;
   if (w) $('interval').replaceChildren(lasted(w.from) + ' to ' + lasted(w.to), make('span', { 'aria-hidden': 'true' }, ' ×'));
@@ -241,7 +281,11 @@ connections.onpick(f => {
   show(f);
   if (phone.matches) connections.show(false);
 });
-interval.onchange(apply);
+interval.onchange(() => {
+  limit();
+  plot.now(); // in the same frame as the ladder
+  charts.now();
+});
 $('interval').addEventListener('click', () => {
   interval.clear();
   $('ladder').focus({ preventScroll: true });
@@ -285,13 +329,14 @@ $('all-fields').addEventListener('toggle', () => {
   if (!$('fields').firstChild) $('fields').append(...columns.map(c => make('div', null, make('dt', null, make('code', null, c.n.join(', '))), make('dd', null, [c.d, c.e].filter(Boolean).join(': ')))));
 });
 summary();
+problems();
 metric();
 connections.set(packets, true, -1);
 choices();
 choose(flows.length === 1 ? 0 : -1);
 apply();
 if (!address()) {
-  const problem = packets.find(p => p.level > 1);
+  const problem = worst();
   if (problem) select(problem, true, true);
 }
 $('ladder').focus({ preventScroll: true });

@@ -4,7 +4,7 @@ const plot = (() => {
   const canvas = $('plot'), under = document.createElement('canvas'), tip = $('tip'), pad = { left: 58, right: 10, top: 8, bottom: 20 };
   const mostMissing = 16; // maximum number of points for the PSNs that one packet reports as missing
   let points = [], missing = [], steps = [], side = 0, sides = [0], byTime = true, shown = [], all = [], flow = -1, selected = null, hovered = -1;
-  let width = 0, height = 0, still = true, box = { x0: 0, x1: 1, y0: 0, y1: 1 }, redraw = 0;
+  let width = 0, height = 0, still = true, box = { x0: 0, x1: 1, y0: 0, y1: 1 };
 
   // asker returns the end to whose requests a packet's PSN refers; -1: none.
   const asker = p => !p.b || p.f < 0 || p.r === 'cm' || p.r === 'cnp' || !p.r ? -1 : p.r === 'response' || p.r === 'ack' ? 1 - p.w : p.w;
@@ -70,9 +70,7 @@ const plot = (() => {
   const px = x => pad.left + (x - box.x0) / (box.x1 - box.x0) * (width - pad.left - pad.right);
   const py = y => height - pad.bottom - (y - box.y0) / (box.y1 - box.y0) * (height - pad.top - pad.bottom);
 
-  function later() {
-    if (!redraw) redraw = requestAnimationFrame(draw);
-  }
+  const later = framed(draw);
 
   // anew redraws after changes other than the selection.
   function anew() {
@@ -82,10 +80,7 @@ const plot = (() => {
 
   // draw copies the static part and draws the selection on top.
   function draw() {
-    redraw = 0;
     const scale = devicePixelRatio || 1;
-    width = canvas.clientWidth;
-    height = canvas.clientHeight;
     for (const c of [canvas, under]) if (fit(c, width, height)) still = false;
     if (!canvas.width || !canvas.height) return;
     if (!still) drawStill();
@@ -120,14 +115,18 @@ const plot = (() => {
     if (!points.length) {
       g.fillStyle = ink.quiet;
       g.textAlign = 'center';
-      g.fillText('No PSNs here: only messages of the connection manager, or nothing.', width / 2, height / 2);
+      g.fillText(all.length ? 'no PSNs: only messages of the connection manager' : 'no packets', width / 2, height / 2);
       return;
     }
     stairs(g);
-    for (const later of [false, true]) {
+    for (const hues of [q => q.p.hue !== 'error' && q.p.hue !== 'again', q => q.p.hue === 'again', q => q.p.hue === 'error']) {
+      const drawn = new Map();
       for (const q of points) {
-        const loud = q.p.hue === 'error' || q.p.hue === 'again';
-        if (loud === later && (q.p.r !== 'ack' || q.p.level > 1)) dot(g, q, 2.5);
+        if (!hues(q) || q.p.r === 'ack' && q.p.level < 2) continue;
+        const at = Math.round(py(q.y)) * width + Math.round(px(q.x));
+        if (drawn.get(at) === q.p.hue) continue; // a point of the same form is there
+        drawn.set(at, q.p.hue);
+        dot(g, q, 2.5);
       }
     }
     g.strokeStyle = ink.error;
@@ -241,10 +240,15 @@ const plot = (() => {
     lay();
   });
   repaints.push(anew);
-  new ResizeObserver(later).observe(canvas);
+  new ResizeObserver(() => {
+    width = canvas.clientWidth;
+    height = canvas.clientHeight;
+    later();
+  }).observe(canvas);
 
   return {
     set,
+    now: later.now, // draws at once what is due in the next frame
     select(p) { selected = p; later(); },
     hover(i) { if (i !== hovered) { hovered = i; later(); } },
     onpick(pick) {

@@ -4,9 +4,23 @@
 const begins = packets.length ? packets.reduce((t, p) => Math.min(t, p.t), Infinity) : 0;
 const finishes = packets.reduce((t, p) => Math.max(t, p.t), Math.max(begins, data.end)); // of the capture
 
+const inOrder = packets.every((p, i) => !i || p.t >= packets[i - 1].t); // of time
+
+// firstFrom returns the index of the first packet at or after a time, in a list in order of time.
+function firstFrom(list, t) {
+  let lo = 0, hi = list.length;
+  while (lo < hi) {
+    const mid = (lo + hi) >> 1;
+    if (list[mid].t < t) lo = mid + 1;
+    else hi = mid;
+  }
+  return lo;
+}
+
 const interval = (() => {
   const shortest = 2; // nanoseconds
-  let now = null, changed = () => {}, soon = 0;
+  let now = null, changed = () => {};
+  const later = framed(() => changed()); // several steps in a frame are one change
 
   function set(from, to) {
     from = Math.max(begins, Math.floor(from));
@@ -15,12 +29,7 @@ const interval = (() => {
     const next = from <= begins && to >= finishes ? null : { from, to };
     if (now ? next && now.from === next.from && now.to === next.to : !next) return;
     now = next;
-    if (!soon) {
-      soon = requestAnimationFrame(() => {
-        soon = 0;
-        changed();
-      });
-    }
+    later();
   }
 
   return {
@@ -42,6 +51,12 @@ const interval = (() => {
     },
     onchange(f) { changed = f; },
     has: p => !now || p.t >= now.from && p.t <= now.to,
+    // of returns the packets of a list in the interval. The list is in the order of the page.
+    of(list) {
+      if (!now) return list;
+      if (!inOrder) return list.filter(p => p.t >= now.from && p.t <= now.to);
+      return list.slice(firstFrom(list, now.from), firstFrom(list, now.to + 1));
+    },
   };
 })();
 

@@ -25,8 +25,17 @@ type Indexed interface {
 
 // Place is where a [Set] finds a value.
 type Place struct {
+	in     bool // the value is in the set
 	port   uint16
-	blocks []block // in order of their first packets
+	at     int32     // index in Set.all
+	atPort int32     // index in the list of port
+	blocks []inBlock // in order of their first packets
+}
+
+// inBlock is a block, and the index of the value in the list of the block.
+type inBlock struct {
+	block
+	at int32
 }
 
 // block is the number of a block of 1024 PSNs.
@@ -54,8 +63,13 @@ func (s *Set[T]) Len() int { return len(s.all) }
 // All returns all values. They must not be changed.
 func (s *Set[T]) All() []T { return s.all }
 
-// Add adds v, which must not be in the set.
+// Add adds v, unless it is in the set.
 func (s *Set[T]) Add(v T) {
+	p := v.Place()
+	if p.in {
+		return
+	}
+	p.in, p.at = true, int32(len(s.all))
 	s.all = append(s.all, v)
 	switch {
 	case s.ports != nil:
@@ -70,22 +84,80 @@ func (s *Set[T]) Add(v T) {
 
 func (s *Set[T]) index(v T) {
 	p := v.Place()
-	s.ports[p.port] = append(s.ports[p.port], v)
-	for _, b := range p.blocks {
-		s.psns[b] = append(s.psns[b], v)
+	s.addPort(v)
+	for i := range p.blocks {
+		s.addBlock(v, &p.blocks[i])
 	}
+}
+
+func (s *Set[T]) addPort(v T) {
+	p := v.Place()
+	p.atPort = int32(len(s.ports[p.port]))
+	s.ports[p.port] = append(s.ports[p.port], v)
+}
+
+func (s *Set[T]) addBlock(v T, b *inBlock) {
+	b.at = int32(len(s.psns[b.block]))
+	s.psns[b.block] = append(s.psns[b.block], v)
 }
 
 // Remove removes v, if it is in the set.
 func (s *Set[T]) Remove(v T) {
-	if !without(&s.all, v) || s.ports == nil {
+	p := v.Place()
+	if !p.in {
 		return
 	}
-	p := v.Place()
-	removeFrom(s.ports, p.port, v)
-	for _, b := range p.blocks {
-		removeFrom(s.psns, b, v)
+	p.in = false
+	s.all = cut(s.all, p.at, func(p *Place, i int32) { p.at = i })
+	if s.ports == nil {
+		return
 	}
+	s.removePort(p)
+	for _, b := range p.blocks {
+		s.removeBlock(b)
+	}
+}
+
+func (s *Set[T]) removePort(p *Place) {
+	l := cut(s.ports[p.port], p.atPort, func(p *Place, i int32) { p.atPort = i })
+	if s.ports[p.port] = l; len(l) == 0 {
+		delete(s.ports, p.port)
+	}
+}
+
+func (s *Set[T]) removeBlock(b inBlock) {
+	l := cut(s.psns[b.block], b.at, func(p *Place, i int32) {
+		for k := range p.blocks {
+			if p.blocks[k].block == b.block {
+				p.blocks[k].at = i
+			}
+		}
+	})
+	if s.psns[b.block] = l; len(l) == 0 {
+		delete(s.psns, b.block)
+	}
+}
+
+// ordered is the length up to which the lists of a [Set] stay in the order of Add and Note. The
+// time of a change does not depend on the length of a longer one.
+const ordered = MaxPort
+
+// cut removes the value at index i from l and returns the rest. It calls moved for the values that
+// have a new index.
+func cut[T Indexed](l []T, i int32, moved func(p *Place, i int32)) []T {
+	last := len(l) - 1
+	if last >= ordered {
+		l[i] = l[last]
+		moved(l[i].Place(), i)
+	} else {
+		for ; int(i) < last; i++ {
+			l[i] = l[i+1]
+			moved(l[i].Place(), i)
+		}
+	}
+	var none T
+	l[last] = none
+	return l[:last]
 }
 
 // Note records that v, which is in the set, has sent a packet with a UDP source port and a PSN.
@@ -93,23 +165,24 @@ func (s *Set[T]) Note(v T, port uint16, psn bth.PSN) {
 	p, b := v.Place(), block(psn>>blockBits)
 	if p.port != port {
 		if s.ports != nil {
-			removeFrom(s.ports, p.port, v)
-			s.ports[port] = append(s.ports[port], v)
+			s.removePort(p)
 		}
-		p.port = port
+		if p.port = port; s.ports != nil {
+			s.addPort(v)
+		}
 	}
-	if slices.Contains(p.blocks, b) {
+	if slices.ContainsFunc(p.blocks, func(x inBlock) bool { return x.block == b }) {
 		return
 	}
 	if len(p.blocks) == MaxBlocks {
 		if s.psns != nil {
-			removeFrom(s.psns, p.blocks[0], v)
+			s.removeBlock(p.blocks[0])
 		}
 		p.blocks = slices.Delete(p.blocks, 0, 1)
 	}
-	p.blocks = append(p.blocks, b)
+	p.blocks = append(p.blocks, inBlock{block: b})
 	if s.psns != nil {
-		s.psns[b] = append(s.psns[b], v)
+		s.addBlock(v, &p.blocks[len(p.blocks)-1])
 	}
 }
 
@@ -154,27 +227,5 @@ func each[T any](l []T, yield func(T) bool) bool {
 			return false
 		}
 	}
-	return true
-}
-
-// removeFrom removes v from the list of key.
-func removeFrom[K, T comparable](lists map[K][]T, key K, v T) {
-	l := lists[key]
-	if without(&l, v) {
-		if len(l) == 0 {
-			delete(lists, key)
-		} else {
-			lists[key] = l
-		}
-	}
-}
-
-// without removes v from l and reports whether it was there.
-func without[T comparable](l *[]T, v T) bool {
-	i := slices.Index(*l, v)
-	if i < 0 {
-		return false
-	}
-	*l = slices.Delete(*l, i, i+1) // Delete clears the element beyond the end
 	return true
 }

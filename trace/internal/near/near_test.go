@@ -80,3 +80,41 @@ func TestFindReturnsAllWithThePortOrAPSNThatIsNear(t *testing.T) {
 		}
 	})
 }
+
+// Lists that are too long for Find are not in order; when values leave them, the rest is found.
+func TestAllAreFoundWhenALongListBecomesShort(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var set near.Set[*value]
+		values := make([]*value, 4*near.MaxPort)
+		for i := range values {
+			values[i] = &value{port: 1, psns: []bth.PSN{7}}
+			set.Add(values[i])
+			set.Note(values[i], 1, 7)
+		}
+		for len(values) > near.MaxPort/2 {
+			i := rapid.IntRange(0, len(values)-1).Draw(t, "value")
+			v := values[i]
+			values = slices.Delete(values, i, i+1)
+			if rapid.Bool().Draw(t, "leaves") {
+				set.Remove(v)
+				set.Remove(v) // is not in the set any more
+				continue
+			}
+			for n := range near.MaxBlocks { // the first block is forgotten
+				set.Note(v, 2, bth.PSN(n+3)<<10)
+			}
+		}
+		found := map[*value]int{}
+		for v := range set.Find(1, 7) {
+			found[v]++
+		}
+		if len(found) != len(values) {
+			t.Fatalf("%d values are found, want %d", len(found), len(values))
+		}
+		for _, v := range values {
+			if found[v] != 2 { // by its port and by its PSN
+				t.Fatalf("a value is found %d times", found[v])
+			}
+		}
+	})
+}

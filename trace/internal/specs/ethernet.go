@@ -145,7 +145,7 @@ func pauseFrames() []byte {
 		ether(0x0800, roce2(1)))
 }
 
-// ultraEthernet: Ultra Ethernet specification 1.0, section 3.5.10, PDS headers.
+// ultraEthernet: Ultra Ethernet specification 1.0, PDS header formats.
 func ultraEthernet() []byte {
 	// pds returns a prologue: type (5 bits), next header (4 bits), flags (7 bits).
 	pds := func(kind, next, flags int) uint16 { return uint16(kind<<11 | next<<7 | flags) }

@@ -1,0 +1,128 @@
+package self
+
+import "github.com/gorxe/gorxe/bth"
+
+// duplicateOf returns a condition: an RC request of the operations that was received before.
+func duplicateOf(ops ...bth.Operation) func(f *frame) bool {
+	return func(f *frame) bool { return f.flow != nil && f.ahead < 0 && f.is(ops...) }
+}
+
+// duplicateMutants break rules of duplicate requests.
+var duplicateMutants = []Mutant{
+	{
+		Name: "repeats-write", Breaks: "A duplicate WRITE is executed again.",
+		hooks: duplicate(bth.OpWrite),
+	},
+	{
+		Name: "repeats-send", Breaks: "A duplicate SEND is executed again.",
+		hooks: duplicate(bth.OpSend),
+	},
+	{
+		Name: "repeats-atomic", Breaks: "A duplicate atomic is executed again.",
+		hooks: duplicate(bth.OpFetchAdd, bth.OpCmpSwap),
+	},
+	{
+		Name: "silent-duplicate", Breaks: "A duplicate SEND or WRITE is not acknowledged.",
+		Shows: "no reply, as hfi1",
+		hooks: dropIn(duplicateOf(bth.OpSend, bth.OpWrite)),
+	},
+	{
+		Name: "silent-duplicate-read", Breaks: "A duplicate READ is not answered.",
+		hooks: dropIn(duplicateOf(bth.OpReadRequest)),
+	},
+	{
+		Name: "silent-duplicate-atomic", Breaks: "A duplicate atomic is not answered.",
+		hooks: dropIn(duplicateOf(bth.OpFetchAdd, bth.OpCmpSwap)),
+	},
+	{
+		Name: "naks-duplicate", Breaks: "A duplicate gets NAK PSN sequence error.",
+		hooks: in(func(w *world, f *frame) {
+			if f.flow != nil && f.ahead < 0 {
+				w.toTester(w.ackFor(f, f.flow.next, bth.NakPSNSequence, f.flow.msn))
+				f.drop()
+			}
+		}),
+	},
+	{
+		Name: "acks-duplicate-alone", Breaks: "A duplicate gets an acknowledgement of its own PSN, not of the newest.",
+		hooks: in(func(w *world, f *frame) {
+			if duplicateOf(bth.OpSend, bth.OpWrite)(f) {
+				w.toTester(w.ackFor(f, f.PSN, bth.AckUnlimited, f.flow.msn))
+				f.drop()
+			}
+		}),
+	},
+	{
+		Name: "duplicate-read-differs", Breaks: "A duplicate READ gets other bytes.",
+		hooks: func(*world) hooks {
+			seen := map[bth.PSN]bool{}
+			return hooks{
+				in: func(f *frame) {
+					if duplicateOf(bth.OpReadRequest)(f) && len(seen) < maxKept {
+						for i := range min(f.flow.span(f), maxKept) {
+							seen[f.PSN.Add(i)] = true
+						}
+					}
+				},
+				out: func(f *frame) {
+					if f.is(bth.OpReadResponse) && seen[f.PSN] && len(f.Payload) > 0 {
+						f.Payload = append([]byte{}, f.Payload...)
+						f.Payload[0] ^= 0xff
+					}
+				},
+			}
+		},
+	},
+	{
+		Name: "duplicate-read-any", Breaks: "A duplicate READ that is no part of the first one is answered.",
+		hooks: func(*world) hooks {
+			first := map[bth.PSN]bth.RETH{}
+			return hooks{in: func(f *frame) {
+				if f.flow == nil || !f.is(bth.OpReadRequest) {
+					return
+				}
+				if r, ok := first[f.PSN]; ok && f.ahead < 0 {
+					f.RETH = r
+				} else if f.ahead == 0 && len(first) < maxKept {
+					first[f.PSN] = f.RETH
+				}
+			}}
+		},
+	},
+	{
+		Name: "duplicate-atomic-new", Breaks: "A duplicate atomic gets the value after it, not that before it.",
+		hooks: func(*world) hooks {
+			seen := map[bth.PSN]uint64{}
+			return hooks{
+				in: func(f *frame) {
+					if duplicateOf(bth.OpFetchAdd, bth.OpCmpSwap)(f) && len(seen) < maxKept {
+						seen[f.PSN] = f.AtomicETH.SwapAdd
+					}
+				},
+				out: func(f *frame) {
+					if n, ok := seen[f.PSN]; ok && f.is(bth.OpAtomicAck) {
+						f.AtomicAck += n | 1
+					}
+				},
+			}
+		},
+	},
+	{
+		Name: "duplicate-msn", Breaks: "A duplicate increments the MSN.",
+		hooks: func(*world) hooks {
+			extra := map[*flow]uint32{}
+			return hooks{
+				in: func(f *frame) {
+					if f.flow != nil && f.ahead < 0 && f.Opcode.Info().Ends() {
+						extra[f.flow]++
+					}
+				},
+				out: func(f *frame) {
+					if f.flow != nil && f.hasAETH() {
+						f.AETH.MSN = (f.AETH.MSN + extra[f.flow]) & 0xffffff
+					}
+				},
+			}
+		},
+	},
+}

@@ -1,0 +1,73 @@
+package self
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/gorxe/gorxe/bth"
+)
+
+// icrcMutants break rules of the ICRC.
+var icrcMutants = []Mutant{
+	{
+		Name: "ignores-icrc", Breaks: "A packet with a wrong ICRC is executed.",
+		hooks: changeIn(func(f *frame) bool { return f.badICRC && f.badIP == nil },
+			func(f *frame) { f.badICRC = false }),
+	},
+	{
+		Name: "masks-reserved", Breaks: "The ICRC does not cover the reserved bits beside AckReq.",
+		hooks: changeIn(func(f *frame) bool { return f.badICRC && f.rightWith(8, 0x7f) },
+			func(f *frame) { f.badICRC = false }),
+	},
+	{
+		Name: "masks-nothing", Breaks: "The ICRC covers FECN, BECN and the reserved bits beside them.",
+		hooks: dropIn(func(f *frame) bool { return len(f.data) > bth.BTHLen && f.data[4] != 0 }),
+	},
+	{
+		Name: "icrc-either-order", Breaks: "An ICRC with the most significant byte first is accepted.",
+		hooks: changeIn(func(f *frame) bool { return f.badICRC && f.rightReversed() },
+			func(f *frame) { f.badICRC = false }),
+	},
+	{
+		Name: "answers-short", Breaks: "A packet that is too short is answered with a NAK.",
+		hooks: in(func(w *world, f *frame) {
+			if f.err == nil || len(f.data) >= bth.BTHLen+bth.RETHLen+bth.ICRCLen {
+				return
+			}
+			for _, flow := range w.flows {
+				f.flow = flow
+				w.toTester(w.ackFor(f, flow.next, bth.NakInvalidRequest, flow.msn))
+			}
+		}),
+	},
+	{
+		Name: "icrc-without-pad", Breaks: "The ICRC of a READ response does not cover the pad.",
+		hooks: changeOut(func(f *frame) bool { return f.is(bth.OpReadResponse) && f.Pad != 0 },
+			func(f *frame) { f.badICRC = true }),
+	},
+	{
+		Name: "nak-icrc", Breaks: "A NAK has a wrong ICRC.",
+		hooks: changeOut(func(f *frame) bool { return f.nak() && f.AETH.Syndrome == bth.NakRemoteAccess },
+			func(f *frame) { f.badICRC = true }),
+	},
+}
+
+// rightWith reports whether the ICRC of f is right if the bits of mask in the byte at off are 0.
+func (f *frame) rightWith(off int, mask byte) bool {
+	b := bytes.Clone(f.data)
+	if len(b) < bth.BTHLen+bth.ICRCLen {
+		return false
+	}
+	b[off] &^= mask
+	return bth.CheckICRC(f.seed(len(b)), b)
+}
+
+// rightReversed reports whether the ICRC of f is right with its bytes in the other order.
+func (f *frame) rightReversed() bool {
+	b := bytes.Clone(f.data)
+	if len(b) < bth.BTHLen+bth.ICRCLen {
+		return false
+	}
+	slices.Reverse(b[len(b)-bth.ICRCLen:])
+	return bth.CheckICRC(f.seed(len(b)), b)
+}

@@ -1,0 +1,177 @@
+package self
+
+import "github.com/gorxe/gorxe/bth"
+
+// seqNAK reports whether f is a NAK for a gap.
+func (f *frame) seqNAK() bool { return f.nak() && f.AETH.Syndrome == bth.NakPSNSequence }
+
+// psnMutants break rules of packet sequence numbers and acknowledgements.
+var psnMutants = []Mutant{
+	{
+		Name: "silent-gap", Breaks: "A request beyond a gap gets no NAK.",
+		Cases: []string{"psn/1", "psn/2", "psn/3"},
+		hooks: dropOut((*frame).seqNAK),
+	},
+	{
+		Name: "nak-ahead", Breaks: "The NAK of a gap has the PSN of the request, not the expected one.",
+		Cases: []string{"psn/1"},
+		hooks: changeOut((*frame).seqNAK, func(f *frame) { f.PSN = f.PSN.Add(1) }),
+	},
+	{
+		Name: "nak-code-of-gap", Breaks: "The NAK of a gap is NAK invalid request.",
+		hooks: changeOut((*frame).seqNAK, func(f *frame) { f.AETH.Syndrome = bth.NakInvalidRequest }),
+	},
+	{
+		Name: "executes-ahead", Breaks: "A request beyond a gap is executed at once.",
+		hooks: executeIf(func(f *frame) bool { return f.ahead > 0 }),
+	},
+	{
+		Name: "acks-ahead", Breaks: "A request beyond a gap is acknowledged and not executed.",
+		hooks: in(func(w *world, f *frame) {
+			if f.flow != nil && f.ahead > 0 && f.AckReq {
+				w.toTester(w.ackFor(f, f.PSN, bth.AckUnlimited, f.flow.msn+1))
+				f.drop()
+			}
+		}),
+	},
+	{
+		Name: "naks-twice", Breaks: "Each request beyond a gap gets a NAK.",
+		Cases: []string{"psn/2"},
+		hooks: in(func(w *world, f *frame) {
+			if f.flow != nil && f.ahead > 0 && len(f.flow.kept) > 1 {
+				w.toTester(w.ackFor(f, f.flow.next, bth.NakPSNSequence, f.flow.msn))
+			}
+		}),
+	},
+	{
+		Name: "one-nak-ever", Breaks: "After the first NAK, a later gap gets none.",
+		Cases: []string{"psn/3"},
+		hooks: func(*world) hooks {
+			n := 0
+			return hooks{out: func(f *frame) {
+				if f.seqNAK() {
+					if n++; n > 1 {
+						f.drop()
+					}
+				}
+			}}
+		},
+	},
+	{
+		Name: "gap-msn", Breaks: "A request beyond a gap increments the MSN.",
+		hooks: changeOut((*frame).seqNAK, func(f *frame) { f.AETH.MSN = (f.AETH.MSN + 1) & 0xffffff }),
+	},
+	{
+		Name: "no-wrap", Breaks: "After PSN 0xffffff, requests are dropped.",
+		hooks: dropIn(func(f *frame) bool {
+			return f.flow != nil && f.rcRequest() && f.PSN < f.flow.local.PSN&0xff0000
+		}),
+	},
+	{
+		Name: "wraps-at-16-bits", Breaks: "A response has a PSN of 16 bits.",
+		hooks: changeOut(func(f *frame) bool { return f.err == nil && f.Opcode.Info().Response() && f.PSN >= 0xffff00 },
+			func(f *frame) { f.PSN &= 0xffff }),
+	},
+	{
+		Name: "ignores-ackreq", Breaks: "AckReq inside a message is not answered.",
+		hooks: func(*world) hooks {
+			middle := map[bth.PSN]bool{}
+			return hooks{
+				in: func(f *frame) {
+					if f.rcRequest() && f.AckReq && !f.Opcode.Info().Ends() && len(middle) < maxKept {
+						middle[f.PSN] = true
+					}
+				},
+				out: func(f *frame) {
+					if f.ack() && middle[f.PSN] {
+						f.drop()
+					}
+				},
+			}
+		},
+	},
+	{
+		Name: "acks-without-ackreq", Breaks: "An acknowledgement names a PSN that the endpoint did not receive.",
+		hooks: changeOut(func(f *frame) bool { return f.ack() }, func(f *frame) { f.PSN = f.PSN.Add(2) }),
+	},
+	{
+		Name: "acks-too-little", Breaks: "An acknowledgement names the PSN before that of the request.",
+		hooks: changeOut(func(f *frame) bool { return f.ack() }, func(f *frame) { f.PSN = f.PSN.Sub(1) }),
+	},
+	{
+		Name: "msn-frozen", Breaks: "The MSN does not change.",
+		hooks: func(*world) hooks {
+			first := map[*flow]uint32{}
+			return hooks{out: func(f *frame) {
+				if f.flow != nil && f.hasAETH() {
+					if _, ok := first[f.flow]; !ok {
+						first[f.flow] = f.AETH.MSN
+					}
+					f.AETH.MSN = first[f.flow]
+				}
+			}}
+		},
+	},
+	{
+		Name: "msn-of-packets", Breaks: "The MSN counts packets instead of messages.",
+		hooks: changeOut(func(f *frame) bool { return f.flow != nil && f.hasAETH() },
+			func(f *frame) { f.AETH.MSN = uint32(f.PSN.Diff(f.flow.local.PSN)+1) & 0xffffff }),
+	},
+	{
+		Name: "msn-of-read", Breaks: "A READ does not increment the MSN.",
+		hooks: msnWithout(bth.OpReadRequest),
+	},
+	{
+		Name: "msn-of-atomic", Breaks: "An atomic does not increment the MSN.",
+		hooks: msnWithout(bth.OpFetchAdd, bth.OpCmpSwap),
+	},
+	{
+		Name: "msn-of-send", Breaks: "A SEND does not increment the MSN.",
+		hooks: msnWithout(bth.OpSend),
+	},
+	{
+		Name: "msn-of-write", Breaks: "A WRITE does not increment the MSN.",
+		hooks: msnWithout(bth.OpWrite),
+	},
+	{
+		Name: "reserved-credits", Breaks: "An acknowledgement has a credit code that is not defined.",
+		Shows: "credit code",
+		hooks: changeOut(func(f *frame) bool { return f.ack() }, func(f *frame) { f.AETH.Syndrome = 0x1e }),
+	},
+	{
+		Name: "half-window", Breaks: "A request 2^23-1 ahead is dropped without a NAK.",
+		hooks: dropIn(func(f *frame) bool { return f.ahead > 1<<22 || f.ahead < -1<<22 }),
+	},
+}
+
+// msnWithout makes hooks: the MSN does not count messages with the operations.
+func msnWithout(ops ...bth.Operation) func(*world) hooks {
+	return func(*world) hooks {
+		type message struct {
+			psn bth.PSN
+			n   uint32 // messages up to it that are not counted
+		}
+		lost := map[*flow][]message{}
+		return hooks{
+			in: func(f *frame) {
+				if f.flow != nil && f.is(ops...) && f.ahead == 0 && f.Opcode.Info().Ends() &&
+					len(lost[f.flow]) < maxKept {
+					all := lost[f.flow]
+					lost[f.flow] = append(all, message{f.PSN, uint32(len(all)) + 1})
+				}
+			},
+			out: func(f *frame) {
+				if f.flow == nil || !f.hasAETH() {
+					return
+				}
+				n := uint32(0)
+				for _, m := range lost[f.flow] {
+					if f.PSN.Diff(m.psn) >= 0 {
+						n = m.n
+					}
+				}
+				f.AETH.MSN = (f.AETH.MSN - n) & 0xffffff
+			},
+		}
+	}
+}

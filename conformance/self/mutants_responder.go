@@ -1,0 +1,218 @@
+package self
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/conformance"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// syndrome returns a condition: an acknowledgement with one of the syndromes.
+func syndrome(all ...bth.Syndrome) func(f *frame) bool {
+	return func(f *frame) bool {
+		for _, s := range all {
+			if f.is(bth.OpAck) && f.AETH.Syndrome == s {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// answer returns a change of the syndrome.
+func answer(s bth.Syndrome) func(f *frame) { return func(f *frame) { f.AETH.Syndrome = s } }
+
+// responderMutants break rules of an RC responder.
+var responderMutants = []Mutant{
+	{
+		Name: "acks-invalid", Breaks: "An invalid request is acknowledged.",
+		hooks: changeOut(syndrome(bth.NakInvalidRequest), answer(bth.AckUnlimited)),
+	},
+	{
+		Name: "silent-invalid", Breaks: "An invalid request gets no NAK.",
+		hooks: dropOut(syndrome(bth.NakInvalidRequest)),
+	},
+	{
+		Name: "invalid-as-access", Breaks: "An invalid request gets NAK remote access error.",
+		hooks: changeOut(syndrome(bth.NakInvalidRequest), answer(bth.NakRemoteAccess)),
+	},
+	{
+		Name: "access-as-invalid", Breaks: "A request with a wrong key or range gets NAK invalid request.",
+		hooks: changeOut(syndrome(bth.NakRemoteAccess), answer(bth.NakInvalidRequest)),
+	},
+	{
+		Name: "access-as-operational", Breaks: "A request with a wrong key or range gets NAK remote operational error.",
+		hooks: changeOut(syndrome(bth.NakRemoteAccess), answer(bth.NakRemoteOperational)),
+	},
+	{
+		Name: "acks-access", Breaks: "A request with a wrong key or range is acknowledged.",
+		hooks: changeOut(syndrome(bth.NakRemoteAccess), answer(bth.AckUnlimited)),
+	},
+	{
+		Name: "silent-access", Breaks: "A request with a wrong key or range gets no NAK.",
+		hooks: dropOut(syndrome(bth.NakRemoteAccess)),
+	},
+	{
+		Name: "fatal-psn", Breaks: "A fatal NAK has the PSN after that of the request.",
+		hooks: changeOut(syndrome(bth.NakInvalidRequest, bth.NakRemoteAccess), func(f *frame) { f.PSN = f.PSN.Add(1) }),
+	},
+	{
+		Name: "lives-on", Breaks: "After a fatal NAK, requests are acknowledged.",
+		hooks: in(func(w *world, f *frame) {
+			if f.flow != nil && f.flow.failed && f.rcRequest() {
+				w.toTester(w.ackFor(f, f.PSN, bth.AckUnlimited, f.flow.msn+1))
+				f.drop()
+			}
+		}),
+	},
+	{
+		Name: "naks-again", Breaks: "After a fatal NAK, each request gets it again.",
+		hooks: in(func(w *world, f *frame) {
+			if f.flow != nil && f.flow.failed && f.rcRequest() {
+				w.toTester(w.ackFor(f, f.PSN, bth.NakInvalidRequest, f.flow.msn))
+				f.drop()
+			}
+		}),
+	},
+	{
+		Name: "ignores-keys", Breaks: "A request with a wrong R_Key is executed.",
+		hooks: changeIn(func(f *frame) bool { return f.flow != nil && f.flow.target.RKey != 0 && f.rcRequest() },
+			func(f *frame) {
+				f.RETH.RKey, f.AtomicETH.RKey = f.flow.target.RKey, f.flow.target.RKey
+			}),
+	},
+	{
+		Name: "ignores-bounds", Breaks: "A request past the end of the region is executed.",
+		hooks: tune(func(s *settings) {
+			if s.length > 0 {
+				s.spare = 1 << 20
+			}
+		}),
+	},
+	{
+		Name: "ignores-wrap", Breaks: "A request whose range wraps around the address space is executed.",
+		hooks: changeIn(func(f *frame) bool {
+			return f.flow != nil && f.rcRequest() && f.RETH.DMALen > 0 && f.RETH.VA+uint64(f.RETH.DMALen) < f.RETH.VA
+		}, func(f *frame) { f.RETH.VA = f.flow.target.VA }),
+	},
+	{
+		Name: "ignores-rights", Breaks: "A region permits every operation.",
+		hooks: tune(func(s *settings) {
+			if s.kind == verbs.RC && s.length > 0 && !s.sends {
+				const all = verbs.RemoteWrite | verbs.RemoteRead | verbs.RemoteAtomic
+				s.region |= all
+				s.attr.Access |= all
+			}
+		}),
+	},
+	{
+		Name: "zero-length-key", Breaks: "The key of a request of length 0 is checked.",
+		hooks: in(func(w *world, f *frame) {
+			if f.flow != nil && f.is(bth.OpWrite, bth.OpReadRequest) && f.Opcode.Info().Starts() &&
+				f.RETH.DMALen == 0 && f.RETH.RKey != f.flow.target.RKey {
+				f.RETH.DMALen = 1
+				f.RETH.VA = 0
+			}
+		}),
+	},
+	{
+		Name: "executes-orphans", Breaks: "A MIDDLE or LAST without a FIRST is executed.",
+		hooks: func(*world) hooks {
+			open := map[*flow]bool{}
+			return hooks{in: func(f *frame) {
+				if f.flow == nil || !f.is(bth.OpWrite, bth.OpSend) || f.ahead != 0 {
+					return
+				}
+				if i := f.Opcode.Info(); !i.Starts() && !open[f.flow] {
+					f.RETH = bth.RETH{VA: f.flow.target.VA, RKey: f.flow.target.RKey, DMALen: uint32(len(f.Payload))}
+					f.Opcode = f.Opcode&0xe0 | bth.RCSendOnly
+					if i.Op == bth.OpWrite {
+						f.Opcode = f.Opcode&0xe0 | bth.RCWriteOnly
+					}
+				}
+				open[f.flow] = !f.Opcode.Info().Ends()
+			}}
+		},
+	},
+	{
+		Name: "short-read", Breaks: "The last READ response lacks its last byte.",
+		hooks: changeOut(func(f *frame) bool {
+			return (f.Opcode == bth.RCReadResponseLast || f.Opcode == bth.RCReadResponseOnly) && len(f.Payload) > 0
+		}, func(f *frame) {
+			f.Payload = f.Payload[:len(f.Payload)-1]
+			f.Pad = bth.PadFor(len(f.Payload))
+		}),
+	},
+	{
+		Name: "read-data", Breaks: "A READ response has wrong data.",
+		hooks: changeOut(func(f *frame) bool { return f.is(bth.OpReadResponse) && len(f.Payload) > 8 }, func(f *frame) {
+			f.Payload = append([]byte{}, f.Payload...)
+			f.Payload[len(f.Payload)-1] ^= 0x10
+		}),
+	},
+	{
+		Name: "write-data", Breaks: "A WRITE stores wrong data.",
+		hooks: changeIn(func(f *frame) bool { return f.flow != nil && f.is(bth.OpWrite) && len(f.Payload) > 0 },
+			func(f *frame) {
+				f.Payload = append([]byte{}, f.Payload...)
+				f.Payload[0] ^= 0x10
+			}),
+	},
+	{
+		Name: "read-opcodes", Breaks: "The READ responses of several packets are all MIDDLE.",
+		hooks: changeOut(func(f *frame) bool { return f.Opcode == bth.RCReadResponseLast },
+			func(f *frame) { f.Opcode = bth.RCReadResponseMiddle }),
+	},
+	{
+		Name: "read-empty-silent", Breaks: "A READ of length 0 is not answered.",
+		hooks: dropIn(func(f *frame) bool { return f.is(bth.OpReadRequest) && f.RETH.DMALen == 0 }),
+	},
+	{
+		Name: "write-empty-silent", Breaks: "A WRITE of length 0 is not answered.",
+		hooks: dropIn(func(f *frame) bool { return f.Opcode == bth.RCWriteOnly && f.RETH.DMALen == 0 }),
+	},
+	{
+		Name: "answers-reserved", Breaks: "A reserved opcode is answered with an ACK.",
+		hooks: in(func(w *world, f *frame) {
+			if len(f.data) < bth.BTHLen || bth.Opcode(f.data[0]).Valid() {
+				return
+			}
+			for _, flow := range w.flows {
+				f.flow = flow
+				w.toTester(w.ackFor(f, flow.next, bth.AckUnlimited, flow.msn))
+			}
+		}),
+	},
+	{
+		Name: "few-reads", Breaks: "Only four READs are served at a time.",
+		Shows: "4 of 160 READs", hooks: tune(func(s *settings) { s.attr.MaxDestRdAtomic = 4 }),
+	},
+	{
+		Name: "refuses-last-byte", Breaks: "A WRITE that ends at the last byte of the region is refused.",
+		hooks: in(func(w *world, f *frame) {
+			if t := f.targetOf(); f.is(bth.OpWrite) && f.Opcode.Info().Starts() && t.Length > 0 &&
+				f.RETH.VA+uint64(f.RETH.DMALen) == t.VA+t.Length {
+				f.RETH.VA++
+			}
+		}),
+	},
+	{
+		Name: "imm-ignored", Breaks: "A request with immediate data is not answered.",
+		hooks: dropIn(func(f *frame) bool { return f.err == nil && f.Opcode.Info().Headers&bth.HasImmDt != 0 }),
+	},
+	{
+		Name: "invalidate-ignored", Breaks: "A SEND with invalidate is not answered.",
+		hooks: dropIn(func(f *frame) bool { return f.err == nil && f.Opcode.Info().Headers&bth.HasIETH != 0 }),
+	},
+	{
+		Name: "solicited-ignored", Breaks: "A request with a solicited event is not answered.",
+		hooks: dropIn(func(f *frame) bool { return f.rcRequest() && f.Solicited }),
+	},
+}
+
+// targetOf returns the program of the endpoint that f belongs to.
+func (f *frame) targetOf() conformance.Target {
+	if f.flow == nil {
+		return conformance.Target{}
+	}
+	return f.flow.target
+}
