@@ -251,7 +251,7 @@ func fatal(id string, nak bth.Syndrome, status int) conformance.Case {
 			strings.Replace(nak.String(), "NAK", "a NAK for", 1), status),
 		Source: "IBA 9.9.2; Linux rxe_comp.c, check_ack",
 		Run: func(t *conformance.T) {
-			c := t.Connect(conformance.AckTimeout(10))
+			c := t.Connect(conformance.AckTimeout(14))
 			begin := c.Start(clientPackets)[0]
 			c.Send(c.Ack(begin.PSN, nak))
 			c.Idle(10 * time.Millisecond) // in flight
