@@ -1,4 +1,4 @@
-package cases
+package requester
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 // current tick, 4 ms, as a whole one.
 const jiffy = 5 * time.Millisecond
 
-// requesterNak are the rules of a requester for NAKs and timeouts.
-var requesterNak = []conformance.Case{
+// naks are the rules of a requester for NAKs and timeouts.
+var naks = []conformance.Case{
 	{
 		ID: "requester/11", Level: conformance.Shall, Program: conformance.SendClient,
 		Rule: "After a NAK for a PSN sequence error, the requests are sent again from its PSN on; those before it are " +

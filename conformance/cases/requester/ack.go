@@ -1,4 +1,4 @@
-package cases
+package requester
 
 import (
 	"bytes"
@@ -23,8 +23,8 @@ var writes = [clientPackets]bth.Opcode{bth.RCWriteFirst, bth.RCWriteMiddle, bth.
 // is judged: 0.5 s.
 const slow = 17
 
-// requesterAck are the rules of a requester for acknowledgements.
-var requesterAck = []conformance.Case{
+// acks are the rules of a requester for acknowledgements.
+var acks = []conformance.Case{
 	{
 		ID: "requester/1", Level: conformance.Shall, Program: conformance.WriteClient,
 		Rule: "A message longer than the path MTU is sent as FIRST, MIDDLE and LAST with consecutive PSNs; all packets " +
