@@ -22,8 +22,8 @@ type Options struct {
 	Outstanding int
 	// NoMeaning leaves Packet.Meaning empty, which saves about a third of the time.
 	NoMeaning bool
-	// ReuseMeaning reuses the memory of Packet.Meaning for the next packet: the string is valid only
-	// until the next call of Add, which saves a fifth of the time.
+	// ReuseMeaning reuses the memory of Packet.Meaning for the next packet, which saves a fifth of
+	// the time: the string is valid only until the next call of Add.
 	ReuseMeaning bool
 	// Message is called once for every message: when it completes, fails or is evicted, or by
 	// Finish.
