@@ -49,7 +49,7 @@ func (s *Stock) openPingpong(ctx context.Context, program conformance.Program,
 		conn.Close()
 		p.stop()
 		if s.GIDIndex < 0 {
-			err = fmt.Errorf("%w (a pingpong needs the index of a GID: the one of %v in 'ibv_devinfo -v', with gorxe 0)",
+			err = fmt.Errorf("%w (a pingpong needs the index of a GID: that of %v in 'ibv_devinfo -v', with gorxe 0)",
 				err, s.Addr)
 		}
 		return nil, p.explain("the handshake failed", err)
