@@ -3,17 +3,21 @@
 package conform
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/gorxe/gorxe/conformance"
 	"github.com/gorxe/gorxe/conformance/report"
 	"github.com/gorxe/gorxe/conformance/rxelab/cell"
 	"github.com/gorxe/gorxe/conformance/rxelab/machine"
+	"github.com/gorxe/gorxe/conformance/rxelab/transcript"
 )
 
 // Options configure what is tested.
@@ -112,7 +116,7 @@ func (e *leftError) Error() string { return e.why }
 // arguments returns the arguments of gorxe for a column.
 func (o *Options) arguments(c Column, device, local, link, start string) []string {
 	return append(append([]string{"conform", device}, o.Cases...), "--local", local, "--link", link,
-		"--dut-start", start, "--name", c.Name, "--json")
+		"--dut-start", start, "--name", c.Name, "--json", "--keep-all")
 }
 
 // summary describes a report in a line.
@@ -124,4 +128,26 @@ func summary(r *report.Report) string {
 		}
 	}
 	return line
+}
+
+// read runs the tester and reads its report. The log of the run is among the artifacts.
+func (o *Options) read(m *machine.Options, c Column, run func(out, log io.Writer) error) (*report.Report, error) {
+	file, err := os.Create(filepath.Join(m.Artifacts, c.Key()+".log"))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var out bytes.Buffer
+	var log transcript.Buffer
+	failure := run(&out, io.MultiWriter(file, &log))
+	r, err := report.Read(&out)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("gorxe conform: %w: %s", err, transcript.LastLines(log.String())), failure)
+	}
+	for i := range r.Cases {
+		if x := &r.Cases[i]; !deviates(x.Verdict) {
+			x.Packets, x.Pcapng, x.Omitted, x.Output = nil, nil, 0, ""
+		}
+	}
+	return r, nil
 }

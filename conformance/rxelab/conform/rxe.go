@@ -1,10 +1,10 @@
 package conform
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -15,7 +15,6 @@ import (
 	"github.com/gorxe/gorxe/conformance/report"
 	"github.com/gorxe/gorxe/conformance/rxelab/cell"
 	"github.com/gorxe/gorxe/conformance/rxelab/machine"
-	"github.com/gorxe/gorxe/conformance/rxelab/transcript"
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
@@ -177,14 +176,5 @@ func (o *Options) overCable(ctx context.Context, m *machine.Options, g *guest, c
 		testerEnd.Addr[cell.IPv4].String(), "raw", fmt.Sprintf("%s %s %s", self, StarterCommand, g.start()))...),
 		"--dut-device", deviceEnd.Device, "--dut-gid", strconv.Itoa(g.gid), "--dut-wait", startTime,
 		"--timeout", "3s", "--silence", "300ms")
-	var out, log bytes.Buffer
-	failure := t.run(ctx, &out, &log)
-	if err := os.WriteFile(filepath.Join(m.Artifacts, c.Key()+".log"), log.Bytes(), 0o644); err != nil {
-		return nil, err
-	}
-	r, err := report.Read(&out)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("gorxe conform: %w: %s", err, transcript.LastLines(log.String())), failure)
-	}
-	return r, nil
+	return o.read(m, c, func(out, log io.Writer) error { return t.run(ctx, out, log) })
 }

@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	creport "github.com/gorxe/gorxe/conformance/report"
 	"github.com/gorxe/gorxe/conformance/rxelab/conform"
 )
 
@@ -18,6 +20,10 @@ func conformFlags(fs *flag.FlagSet, f *flags) {
 	fs.StringVar(&f.conform, "conform", "",
 		"instead of the matrix: gorxe conform against `columns`, separated by commas, or all")
 	fs.StringVar(&f.cases, "cases", "", "of -conform: `cases` and chapters, separated by commas (default: all)")
+	fs.StringVar(&f.conformDoc, "conform-doc", "",
+		"of -conform: write the matrix of all columns to `file` as Markdown, as HTML and with captures beside it")
+	fs.StringVar(&f.conformRender, "conform-render", "",
+		"with -conform-doc: run nothing; read the JSON `files` of a run, separated by commas")
 	fs.IntVar(&f.conformRuns, "runs", 1, "of -conform: `number` of runs of each column")
 }
 
@@ -34,22 +40,79 @@ func (f *flags) runConform(ctx context.Context, out io.Writer) error {
 	if f.cases != "" {
 		o.Cases = strings.Split(f.cases, ",")
 	}
+	begin := time.Now()
 	results, err := conform.Run(ctx, f.Options.Options, o)
-	return errors.Join(err, f.saveConform(results))
+	if err = errors.Join(err, f.saveConform(results)); err != nil || f.conformDoc == "" {
+		return err
+	}
+	p := &conform.Page{Took: time.Since(begin), Deviations: conform.Deviations}
+	for _, x := range results {
+		if len(x.Reports) == 0 {
+			p.Left = append(p.Left, x)
+			continue
+		}
+		p.Reports = append(p.Reports, x.Reports[0])
+	}
+	return f.writeConform(p, out)
+}
+
+// renderConform writes the matrix of reports in files.
+func (f *flags) renderConform(out io.Writer) error {
+	p := &conform.Page{Deviations: conform.Deviations}
+	for _, name := range strings.Split(f.conformRender, ",") {
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		r, err := creport.Read(file)
+		file.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		p.Reports = append(p.Reports, r)
+		p.Took += time.Duration(r.Seconds * float64(time.Second))
+	}
+	return f.writeConform(p, out)
+}
+
+// writeConform writes the page, the same as HTML, and the captures of violations.
+func (f *flags) writeConform(p *conform.Page, out io.Writer) error {
+	base := strings.TrimSuffix(f.conformDoc, filepath.Ext(f.conformDoc))
+	if err := os.RemoveAll(base); err != nil {
+		return err
+	}
+	err := errors.Join(os.MkdirAll(base, 0o755), p.WriteCaptures(base),
+		create(f.conformDoc, func(w io.Writer) error { return p.Write(w, filepath.Base(base)) }),
+		create(base+".html", func(w io.Writer) error { return creport.WriteHTML(w, p.Reports...) }))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "matrix:", f.conformDoc)
+	if missing := p.Unexplained(); len(missing) > 0 {
+		fmt.Fprintf(out, "\nwithout an explanation in conformance/rxelab/conform/deviations.go:\n  %s\n",
+			strings.Join(missing, "\n  "))
+		return errCells
+	}
+	return nil
 }
 
 // saveConform writes the reports of all runs among the artifacts.
 func (f *flags) saveConform(results []conform.Result) error {
+	var errs []error
 	for _, x := range results {
 		for n, r := range x.Reports {
-			file, err := os.Create(filepath.Join(f.Artifacts, fmt.Sprintf("%s-%d.json", x.Key(), n+1)))
-			if err != nil {
-				return err
-			}
-			if err := errors.Join(r.WriteJSON(file), file.Close()); err != nil {
-				return err
-			}
+			name := fmt.Sprintf("%s-%d.json", x.Key(), n+1)
+			errs = append(errs, create(filepath.Join(f.Artifacts, name), r.WriteJSON))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// create writes a file.
+func create(name string, write func(io.Writer) error) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(file), file.Close())
 }

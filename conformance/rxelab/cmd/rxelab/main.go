@@ -60,6 +60,8 @@ type flags struct {
 	opcodes, links       string
 	rdmaCoreTests        string
 	conform, cases       string
+	conformDoc           string
+	conformRender        string
 	conformRuns          int
 	list                 bool
 }
@@ -141,6 +143,8 @@ func run(ctx context.Context, args []string, out *os.File) error {
 			return err
 		}
 		return f.finish(r, out)
+	case f.conformRender != "":
+		return f.renderConform(out)
 	case f.list && f.rival.Rounds > 0:
 		return f.runRivals(ctx, out)
 	case f.list:
