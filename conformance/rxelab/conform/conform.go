@@ -11,11 +11,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gorxe/gorxe/conformance"
 	"github.com/gorxe/gorxe/conformance/report"
 	"github.com/gorxe/gorxe/conformance/rxelab/cell"
+	"github.com/gorxe/gorxe/conformance/rxelab/host"
 	"github.com/gorxe/gorxe/conformance/rxelab/machine"
 	"github.com/gorxe/gorxe/conformance/rxelab/transcript"
 )
@@ -83,8 +85,7 @@ func Run(ctx context.Context, m machine.Options, o Options) ([]Result, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(work)
-	m.Group, m.Lanes = cell.Core, 0
-	if err := m.Prepare(ctx, work); err != nil {
+	if err := o.prepare(ctx, &m, work); err != nil {
 		return nil, err
 	}
 	var results []Result
@@ -106,6 +107,20 @@ func Run(ctx context.Context, m machine.Options, o Options) ([]Result, error) {
 		}
 	}
 	return results, nil
+}
+
+// prepare prepares machines, or for gorxe only its program.
+func (o *Options) prepare(ctx context.Context, m *machine.Options, work string) error {
+	m.Group, m.Lanes = cell.Core, 0
+	if slices.ContainsFunc(o.Columns, func(c Column) bool { return c.Suite != "" }) {
+		return m.Prepare(ctx, work)
+	}
+	if err := os.MkdirAll(m.Artifacts, 0o755); err != nil || m.Gorxe != "" {
+		return err
+	}
+	m.Step("building gorxe")
+	m.Gorxe = filepath.Join(work, "gorxe")
+	return host.Build(ctx, host.GorxePackage, m.Gorxe)
 }
 
 // leftError is the error of a column that this host cannot run.

@@ -19,9 +19,10 @@ var marks = [conformance.Verdicts]string{"✓", "**✕ fail**", "**! warn**", "?
 	"○ not run", "~ inconclusive"}
 
 // legend explains marks.
-const legend = "✓ the rule holds; ✕ a mandatory rule is violated;\n" +
-	"! a recommendation is violated; ? the specification leaves it open or respected implementations differ; • observed, neither right nor wrong; – the device or its programs cannot\n" +
-	"do it; ○ the tester could not do it there; ~ the test did not take place as planned.\n"
+const legend = "✓ the rule holds; ✕ a mandatory rule is violated; ! a recommendation\n" +
+	"is violated; ? the specification leaves it open or respected implementations differ; • observed, neither right nor\n" +
+	"wrong; – the device or its programs cannot do it; ○ the tester could not do it there; ~ the test did not take place as\n" +
+	"planned.\n"
 
 // Page is the published matrix.
 type Page struct {

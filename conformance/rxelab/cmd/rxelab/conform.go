@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -24,6 +25,9 @@ func conformFlags(fs *flag.FlagSet, f *flags) {
 		"of -conform: write the matrix of all columns to `file` as Markdown, as HTML and with captures beside it")
 	fs.StringVar(&f.conformRender, "conform-render", "",
 		"with -conform-doc: run nothing; read the JSON `files` of a run, separated by commas")
+	fs.StringVar(&f.baselines, "baselines", "",
+		"of -conform: `folder` with the expected verdicts of each column, such as rxe-6.12.txt and gorxe.txt")
+	fs.BoolVar(&f.writeBaselines, "write-baselines", false, "of -baselines: write the verdicts of the first run there")
 	fs.IntVar(&f.conformRuns, "runs", 1, "of -conform: `number` of runs of each column")
 }
 
@@ -42,7 +46,11 @@ func (f *flags) runConform(ctx context.Context, out io.Writer) error {
 	}
 	begin := time.Now()
 	results, err := conform.Run(ctx, f.Options.Options, o)
-	if err = errors.Join(err, f.saveConform(results)); err != nil || f.conformDoc == "" {
+	if err = errors.Join(err, f.saveConform(results)); err != nil {
+		return err
+	}
+	err = f.compare(results, out)
+	if f.conformDoc == "" {
 		return err
 	}
 	p := &conform.Page{Took: time.Since(begin), Deviations: conform.Deviations}
@@ -53,7 +61,33 @@ func (f *flags) runConform(ctx context.Context, out io.Writer) error {
 		}
 		p.Reports = append(p.Reports, x.Reports[0])
 	}
-	return f.writeConform(p, out)
+	return cmp.Or(f.writeConform(p, out), err)
+}
+
+// compare compares the results with the baselines, or writes these.
+func (f *flags) compare(results []conform.Result, out io.Writer) error {
+	if f.baselines == "" {
+		return nil
+	}
+	var all []string
+	for _, x := range results {
+		if f.writeBaselines {
+			if err := x.WriteBaseline(f.baselines); err != nil {
+				return err
+			}
+			continue
+		}
+		lines, err := x.Differences(f.baselines)
+		if err != nil {
+			return err
+		}
+		all = append(all, lines...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	fmt.Fprintf(out, "\nnot as %s expects:\n  %s\nlogs: %s\n", f.baselines, strings.Join(all, "\n  "), f.Artifacts)
+	return errCells
 }
 
 // renderConform writes the matrix of reports in files.

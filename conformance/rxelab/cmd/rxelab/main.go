@@ -62,6 +62,8 @@ type flags struct {
 	conform, cases       string
 	conformDoc           string
 	conformRender        string
+	baselines            string
+	writeBaselines       bool
 	conformRuns          int
 	list                 bool
 }
