@@ -53,7 +53,7 @@ func (f *flags) runConform(ctx context.Context, out io.Writer) error {
 	if f.conformDoc == "" {
 		return err
 	}
-	p := &conform.Page{Took: time.Since(begin), Deviations: conform.Deviations}
+	p := &conform.Page{Took: time.Since(begin), Deviations: conform.Deviations()}
 	for _, x := range results {
 		if len(x.Reports) == 0 {
 			p.Left = append(p.Left, x)
@@ -92,7 +92,7 @@ func (f *flags) compare(results []conform.Result, out io.Writer) error {
 
 // renderConform writes the matrix of reports in files.
 func (f *flags) renderConform(out io.Writer) error {
-	p := &conform.Page{Deviations: conform.Deviations}
+	p := &conform.Page{Deviations: conform.Deviations()}
 	for _, name := range strings.Split(f.conformRender, ",") {
 		file, err := os.Open(name)
 		if err != nil {
@@ -123,7 +123,7 @@ func (f *flags) writeConform(p *conform.Page, out io.Writer) error {
 	}
 	fmt.Fprintln(out, "matrix:", f.conformDoc)
 	if missing := p.Unexplained(); len(missing) > 0 {
-		fmt.Fprintf(out, "\nwithout an explanation in conformance/rxelab/conform/deviations.go:\n  %s\n",
+		fmt.Fprintf(out, "\nwithout an explanation in conformance/rxelab/conform/deviations.md:\n  %s\n",
 			strings.Join(missing, "\n  "))
 		return errCells
 	}
