@@ -129,9 +129,9 @@ type leftError struct{ why string }
 func (e *leftError) Error() string { return e.why }
 
 // arguments returns the arguments of gorxe for a column.
-func (o *Options) arguments(c Column, device, local, link, start string) []string {
+func (o *Options) arguments(c Column, device, local, link, start, gid string) []string {
 	return append(append([]string{"conform", device}, o.Cases...), "--local", local, "--link", link,
-		"--dut-start", start, "--name", c.Name, "--json", "--keep-all")
+		"--dut-start", start, "--dut-gid", gid, "--name", c.Name, "--json", "--keep-all")
 }
 
 // summary describes a report in a line.

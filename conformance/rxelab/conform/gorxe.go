@@ -111,7 +111,7 @@ const readyLimit = 15 * time.Second
 // daemon starts gorxe's daemon and waits until it serves programs.
 func (l *link) daemon(ctx context.Context, m *machine.Options, c Column, dir string) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	d := l.command(ctx, 0, dir, m.Gorxe, "daemon", "--device", l.addr[0], "--link", c.Link, "--perftest=false",
+	d := l.command(ctx, 0, dir, m.Gorxe, "daemon", "--device", l.addr[0]+",link="+c.Link, "--perftest=false",
 		"--pingpong=false", "--control-socket", filepath.Join(dir, "control.sock"))
 	var log transcript.Buffer
 	d.Stdout, d.Stderr = &log, &log
@@ -132,7 +132,11 @@ func (l *link) daemon(ctx context.Context, m *machine.Options, c Column, dir str
 		case <-tick.C:
 		case e := <-ended:
 			cancel()
-			return nil, &leftError{fmt.Sprintf("the daemon ended: %v: %s", e, transcript.LastLines(log.String()))}
+			err := fmt.Errorf("the daemon ended: %w: %s", e, transcript.LastLines(log.String()))
+			if c.Link != "udp" {
+				return nil, &leftError{err.Error()} // the host may not permit the link
+			}
+			return nil, err
 		case <-late:
 			err = fmt.Errorf("the daemon is not ready after %v: %s", readyLimit, transcript.LastLines(log.String()))
 		case <-ctx.Done():
@@ -153,7 +157,7 @@ func (o *Options) onHost(ctx context.Context, m *machine.Options, c Column, l *l
 	if l.netns[0] != "" {
 		start, kind = "ip netns exec "+l.netns[0]+" "+start, "raw"
 	}
-	t := l.command(ctx, 1, dir, append([]string{m.Gorxe}, o.arguments(c, l.addr[0], l.addr[1], kind, start)...)...)
+	t := l.command(ctx, 1, dir, append([]string{m.Gorxe}, o.arguments(c, l.addr[0], l.addr[1], kind, start, "0")...)...)
 	return o.read(m, c, func(out, log io.Writer) error {
 		t.Stdout, t.Stderr = out, log
 		err := t.Run()

@@ -172,9 +172,10 @@ func (o *Options) overCable(ctx context.Context, m *machine.Options, g *guest, c
 	t := tester{Cable: g.cable(), IP: append([]string{"link set lo up",
 		fmt.Sprintf("link set %s address %s mtu %d", tap, testerMAC, mtu)},
 		machine.Addressing(tap, testerEnd, deviceEnd, deviceMAC)...)}
-	t.Argv = append(append([]string{m.Gorxe}, o.arguments(c, deviceEnd.Addr[cell.IPv4].String(),
-		testerEnd.Addr[cell.IPv4].String(), "raw", fmt.Sprintf("%s %s %s", self, StarterCommand, g.start()))...),
-		"--dut-device", deviceEnd.Device, "--dut-gid", strconv.Itoa(g.gid), "--dut-wait", startTime,
-		"--timeout", "3s", "--silence", "300ms")
+	start := fmt.Sprintf("%s %s %s", self, StarterCommand, g.start())
+	t.Argv = append([]string{m.Gorxe}, o.arguments(c, deviceEnd.Addr[cell.IPv4].String(),
+		testerEnd.Addr[cell.IPv4].String(), "raw", start, strconv.Itoa(g.gid))...)
+	t.Argv = append(t.Argv, "--dut-device", deviceEnd.Device, "--dut-wait", startTime, "--timeout", "3s",
+		"--silence", "300ms")
 	return o.read(m, c, func(out, log io.Writer) error { return t.run(ctx, out, log) })
 }
