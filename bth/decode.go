@@ -135,13 +135,11 @@ func (p *Packet) decodePayload(b []byte, info *OpcodeInfo) error {
 	return p.setPayload(b[:n-int(p.Pad)], info)
 }
 
-// setPayload sets p.Payload to b, the payload without pad. It checks the length of an ATOMIC WRITE
-// and the type of the syndrome.
+// setPayload sets p.Payload to b, the payload without pad. It checks the type of the syndrome. The
+// payload of an ATOMIC WRITE may have any length: the responder answers one that is not 8 bytes with
+// a NAK (oA19-28).
 func (p *Packet) setPayload(b []byte, info *OpcodeInfo) error {
-	switch {
-	case len(b) != 8 && info.Op == OpAtomicWrite:
-		return refuse(ReasonAtomicWriteLength)
-	case info.Headers&HasAETH != 0 && !p.AETH.Syndrome.typeDefined():
+	if info.Headers&HasAETH != 0 && !p.AETH.Syndrome.typeDefined() {
 		return refuse(ReasonSyndrome)
 	}
 	p.Payload = b[:len(b):len(b)]

@@ -64,13 +64,6 @@ var hostile = []struct {
 	{"pad count 3 and no payload", "04 30 ffff 00 000011 80 000001" + icrcHex, bth.ReasonPad},
 	{"pad count on an ACK", "11 10 ffff 00 000011 80 000001 1f000001" + icrcHex, bth.ReasonPad},
 
-	{"ATOMIC WRITE of 0 bytes", "1d" + bthHex + rethHex + icrcHex, bth.ReasonAtomicWriteLength},
-	{"ATOMIC WRITE of 4 bytes", "1d" + bthHex + rethHex + "61626364" + icrcHex, bth.ReasonAtomicWriteLength},
-	{"ATOMIC WRITE of 7 bytes and pad", "1d 10 ffff 00 000011 80 000001" + rethHex + "6162636465666700" + icrcHex,
-		bth.ReasonAtomicWriteLength},
-	{"ATOMIC WRITE of 12 bytes", "1d" + bthHex + rethHex + "616263646566676869707172" + icrcHex,
-		bth.ReasonAtomicWriteLength},
-
 	{"syndrome of type 010", "11" + bthHex + "40000001" + icrcHex, bth.ReasonSyndrome},
 	{"syndrome of type 100", "11" + bthHex + "9f000001" + icrcHex, bth.ReasonSyndrome},
 	{"syndrome of type 111 on a READ response", "10" + bthHex + "ff000001 61626364" + icrcHex, bth.ReasonSyndrome},

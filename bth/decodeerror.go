@@ -15,7 +15,6 @@ const (
 	ReasonOversize                        // payload and pad longer than MaxPayload
 	ReasonUnexpectedPayload               // payload after an opcode that carries none
 	ReasonPad                             // pad count larger than the payload
-	ReasonAtomicWriteLength               // ATOMIC WRITE whose payload is not 8 bytes
 	ReasonSyndrome                        // AETH syndrome of a reserved type
 	ReasonIPVersion                       // neither IPv4 nor IPv6
 	ReasonIPTruncated                     // shorter than its IP or UDP header says
@@ -39,7 +38,6 @@ var reasons = [NumReasons]struct{ name, text string }{
 	ReasonOversize:          {"oversize", "payload is longer than 4096 bytes"},
 	ReasonUnexpectedPayload: {"unexpected_payload", "payload after an opcode that carries none"},
 	ReasonPad:               {"bad_pad", "pad count is larger than the payload"},
-	ReasonAtomicWriteLength: {"atomic_write_length", "payload of an ATOMIC WRITE is not 8 bytes"},
 	ReasonSyndrome:          {"reserved_syndrome", "AETH syndrome is of a reserved type"},
 	ReasonIPVersion:         {"ip_version", "neither IPv4 nor IPv6"},
 	ReasonIPTruncated:       {"ip_truncated", "shorter than its IP and UDP headers say"},

@@ -70,9 +70,9 @@ const (
 )
 
 var programNames = [Programs]string{"ibv_rc_pingpong", "ib_write_bw", "ib_read_bw", "ib_atomic_bw", "ib_send_bw",
-	"ib_write_bw -c UC", "ib_send_bw -c UC", "ib_send_bw -c UD", "rping -s -P", "ib_write_bw TESTER", "ib_read_bw TESTER",
-	"ib_send_bw TESTER", "ucmatose -s", "ibv_uc_pingpong", "ibv_ud_pingpong", "ib_write_lat -c UC",
-	"ib_write_bw --tclass"}
+	"ib_write_bw -c UC", "ib_send_bw -c UC", "ib_send_bw -c UD", "rping -s -P", "ib_write_bw TESTER",
+	"ib_read_bw TESTER", "ib_send_bw TESTER", "ucmatose -s", "ibv_uc_pingpong", "ibv_ud_pingpong",
+	"ib_write_lat -c UC", "ib_write_bw --tclass"}
 
 // TClass is the traffic class of WriteServerTClass: DSCP 26, ECN 0.
 const TClass = 0x68

@@ -29,6 +29,7 @@ type Conn struct {
 	flooded atomic.Bool
 	// requests are those that came while the script waited for a response.
 	requests []*wire.Received
+	cnps     []*wire.Received
 	expected bth.PSN // of the next request of the device
 	msn      uint32
 }
@@ -139,10 +140,16 @@ func (c *Conn) strays() chan *wire.Received {
 
 // Response returns the next response that came for c, or nil if none came within d. Requests of
 // the device that come before it are acknowledged, unless AutoAck is off, and kept for
-// [Conn.Requests].
+// [Conn.Requests]. Congestion notification packets are kept for [Conn.CNPs]: they are no response.
 func (c *Conn) Response(d time.Duration) *wire.Received {
 	for end := time.Now().Add(d); ; {
 		r := c.Next(time.Until(end))
+		if r != nil && r.Err == nil && r.Opcode == bth.CNP {
+			if len(c.cnps) < maxQueue {
+				c.cnps = append(c.cnps, r)
+			}
+			continue
+		}
 		if r == nil || r.Err != nil || !r.Opcode.Info().Request() {
 			return r
 		}
@@ -157,6 +164,13 @@ func (c *Conn) Response(d time.Duration) *wire.Received {
 
 // Requests returns the requests of the device that Response kept.
 func (c *Conn) Requests() []*wire.Received { return c.requests }
+
+// CNPs returns the congestion notification packets that Response kept since the last call.
+func (c *Conn) CNPs() []*wire.Received {
+	all := c.cnps
+	c.cnps = nil
+	return all
+}
 
 // Acknowledge answers a request of the device as a responder does: see [Conn.Serve].
 func (c *Conn) Acknowledge(r *wire.Received) {

@@ -49,19 +49,26 @@ func (c *Conn) NoRequest(why string) {
 }
 
 // Start lets a client of the device begin its traffic and returns its first requests, at least n in
-// order of their PSNs, unanswered. If fewer come, the case is inconclusive.
+// order of their PSNs, unanswered and without repetitions. If fewer come, the case is inconclusive.
 func (c *Conn) Start(n int) []*wire.Received {
 	c.Go()
 	var all []*wire.Received
+	next, repeated := c.expected, 0
 	for len(all) < n {
 		r := c.NextRequest(c.t.Timeout())
 		if r == nil {
 			c.t.Inconclusive("the device sends only %d packets before it waits for an answer", len(all))
 		}
-		if want := c.expected.Add(uint32(len(all))); c.psns(r) == 1 && r.PSN != want {
-			c.t.Inconclusive("the first requests must have PSN %d, but came %s", want, Describe(r))
+		switch d := r.PSN.Diff(next); {
+		case d > 0:
+			c.t.Inconclusive("the first requests must have PSN %d, but came %s", next, Describe(r))
+		case d == 0:
+			all, next = append(all, r), next.Add(c.psns(r))
+		default:
+			if repeated++; repeated > maxQueue {
+				c.t.Fail("the device repeats %s without end", Describe(r))
+			}
 		}
-		all = append(all, r)
 	}
 	return all
 }

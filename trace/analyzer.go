@@ -3,6 +3,7 @@ package trace
 import (
 	"fmt"
 	"time"
+	"unsafe"
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace/internal/overlay"
@@ -21,6 +22,9 @@ type Options struct {
 	Outstanding int
 	// NoMeaning leaves Packet.Meaning empty, which saves about a third of the time.
 	NoMeaning bool
+	// ReuseMeaning reuses the memory of Packet.Meaning for the next packet, which saves a fifth of
+	// the time: the string is valid only until the next call of Add.
+	ReuseMeaning bool
 	// Message is called once for every message: when it completes, fails or is evicted, or by
 	// Finish.
 	Message func(*Message)
@@ -106,10 +110,19 @@ func (a *Analyzer) Add(p *Packet) {
 	if p.Flow != nil && p.Flow.changed() {
 		p.Events = p.Flow.events()
 	}
-	if !a.line.quiet {
-		p.Meaning = string(a.line.b)
-	}
+	p.Meaning = a.meaning()
 	a.p = nil
+}
+
+// meaning returns the text of the current packet for Packet.Meaning.
+func (a *Analyzer) meaning() string {
+	switch {
+	case a.line.quiet:
+		return ""
+	case a.o.ReuseMeaning:
+		return unsafe.String(unsafe.SliceData(a.line.b), len(a.line.b))
+	}
+	return string(a.line.b)
 }
 
 // addCopy sets the meaning and the flow of p, which is a copy; see [Packet.Copy].
@@ -123,7 +136,7 @@ func (a *Analyzer) addCopy(p *Packet) {
 	if !a.line.quiet {
 		a.line.reset()
 		a.line.text("copy of frame ").int(p.Copy).text(", captured at another point")
-		p.Meaning = string(a.line.b)
+		p.Meaning = a.meaning()
 	}
 }
 

@@ -68,6 +68,7 @@ func TestAnalysingAllocatesAMessageAndAMeaningAndNoMore(t *testing.T) {
 	}{
 		{"without meanings", trace.Options{NoMeaning: true}, 1},
 		{"with meanings", trace.Options{}, 10},
+		{"with meanings in reused memory", trace.Options{ReuseMeaning: true}, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a, s := trace.NewAnalyzer(tt.o), newStream()
@@ -86,11 +87,27 @@ func TestAnalysingAllocatesAMessageAndAMeaningAndNoMore(t *testing.T) {
 	}
 }
 
+func TestReusedMeaningsAreThoseOfThePacket(t *testing.T) {
+	kept, reused := trace.NewAnalyzer(trace.Options{}), trace.NewAnalyzer(trace.Options{ReuseMeaning: true})
+	x, y := newStream(), newStream()
+	for range 100 {
+		p, q := x.next(), y.next()
+		kept.Add(p)
+		reused.Add(q)
+		if p.Meaning == "" || p.Meaning != q.Meaning {
+			t.Fatalf("%q, with reused memory %q", p.Meaning, q.Meaning)
+		}
+	}
+}
+
 func BenchmarkAdd(b *testing.B) {
 	for _, tt := range []struct {
 		name string
 		o    trace.Options
-	}{{"meaning", trace.Options{}}, {"no meaning", trace.Options{NoMeaning: true}}} {
+	}{
+		{"meaning", trace.Options{}}, {"meaning in reused memory", trace.Options{ReuseMeaning: true}},
+		{"no meaning", trace.Options{NoMeaning: true}},
+	} {
 		b.Run(tt.name, func(b *testing.B) {
 			a, s := trace.NewAnalyzer(tt.o), newStream()
 			b.ReportAllocs()

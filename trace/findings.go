@@ -174,7 +174,7 @@ func (a *Analyzer) reservedSyndrome() {
 // padReasons are the decode errors of packets whose headers contradict their length.
 var padReasons = map[bth.Reason]bool{
 	bth.ReasonUnaligned: true, bth.ReasonPad: true, bth.ReasonUnexpectedPayload: true,
-	bth.ReasonAtomicWriteLength: true, bth.ReasonOversize: true,
+	bth.ReasonOversize: true,
 }
 
 // learnMTU derives the path MTU from the length of the current packet, unless it is the last of its

@@ -4,27 +4,27 @@ import (
 	"slices"
 
 	"github.com/gorxe/gorxe/conformance"
+	"github.com/gorxe/gorxe/conformance/cases/cm"
+	"github.com/gorxe/gorxe/conformance/cases/requester"
+	"github.com/gorxe/gorxe/conformance/cases/responder"
 )
 
 // All returns all cases in the order of the chapters.
 func All() []*conformance.Case {
-	var all []*conformance.Case
-	for _, chapter := range [][]conformance.Case{
-		header, headerReceived, icrc, psn,
-		responderAdmit, responderAck, responderRead, responderDuplicate, responderOrder, responderLength,
-		responderAccess, responderFlush,
-		requesterAck, requesterNak, requesterRead,
-		receiverNotReady, atomic,
-		uc, ucWrite, ud,
-		cmConnect, cmEnd, cmRefuse,
-		congestion,
-	} {
-		for i := range chapter {
-			all = append(all, &chapter[i])
-		}
-	}
+	all := slices.Concat(pointers(header, headerReceived, uc, ucWrite, ud, congestion), responder.All(), requester.All(),
+		cm.All())
 	slices.SortStableFunc(all, func(x, y *conformance.Case) int {
 		return slices.Index(conformance.Chapters(), x.Chapter()) - slices.Index(conformance.Chapters(), y.Chapter())
 	})
+	return all
+}
+
+func pointers(tables ...[]conformance.Case) []*conformance.Case {
+	var all []*conformance.Case
+	for _, t := range tables {
+		for i := range t {
+			all = append(all, &t[i])
+		}
+	}
 	return all
 }

@@ -22,15 +22,8 @@ func silentOn(c *conformance.Conn, what string, change func(p *wire.Packet)) {
 	c.Alive(what)
 }
 
-// taken connects, sends a WRITE that change makes unusual, and fails the case if the device does
-// not acknowledge it.
-func taken(t *conformance.T, what string, change func(p *wire.Packet)) {
-	c := t.Connect()
-	c.Control()
-	executedOn(t, c, what, change)
-}
-
-// executedOn is taken on a connection.
+// executedOn sends a WRITE that change makes unusual, and fails the case if the device does not
+// acknowledge it.
 func executedOn(t *conformance.T, c *conformance.Conn, what string, change func(p *wire.Packet)) {
 	if !acknowledged(t, c, change) {
 		t.Fail("%s must be executed, but was not acknowledged", what)

@@ -2,6 +2,7 @@ package cases
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/conformance"
@@ -16,9 +17,13 @@ type ucWriter struct {
 	n byte // of the last message of the program
 }
 
+// firstMessageTime is the maximum time until the program, which has just started, sends its first
+// message.
+const firstMessageTime = 5 * time.Second
+
 func dialUCWriter(t *conformance.T, setup ...conformance.Setup) *ucWriter {
 	w := &ucWriter{Conn: t.Connect(append(setup, conformance.Memory(4096))...), t: t, n: 1}
-	if m := w.NextMessage(t.Timeout()); m == nil {
+	if m := w.NextMessage(firstMessageTime); m == nil {
 		t.Inconclusive("before the test: the program sends no first message")
 	}
 	if why := w.exchange(w.last(8)...); why != "" {

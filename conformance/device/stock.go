@@ -69,10 +69,12 @@ func (s *Stock) portLocked() uint16 {
 
 // Open implements conformance.Device.
 func (s *Stock) Open(ctx context.Context, p conformance.Program, local conformance.Local) (conformance.Peer, error) {
-	if _, ok := pingpongs[p]; ok {
+	switch p {
+	case conformance.Pingpong, conformance.UCPingpong, conformance.UDPingpong:
 		return s.openPingpong(ctx, p, local)
-	}
-	if _, ok := perftests[p]; ok {
+	case conformance.WriteServer, conformance.ReadServer, conformance.AtomicServer, conformance.SendServer,
+		conformance.UCWriteServer, conformance.UCSendServer, conformance.UDSendServer,
+		conformance.UCWriteLatServer, conformance.WriteServerTClass:
 		return s.openPerftest(ctx, p, local)
 	}
 	switch p {

@@ -64,6 +64,7 @@ type program struct {
 	cq     *verbs.CQ
 	qp     *verbs.QP
 	mr     *verbs.MR
+	mem    *memory   // of mr
 	recv   *verbs.MR // memory of the receives
 	ah     *verbs.AH // of the tester, of a UD queue pair
 	target conformance.Target
@@ -100,7 +101,14 @@ func (g *program) open(local conformance.Local) (err error) {
 		return err
 	}
 	n := max(g.length+g.spare, uint64(g.clientLen), uint64(g.recvLen))
-	if g.mr, err = g.pd.RegMR(make([]byte, n), g.region|verbs.LocalWrite, verbs.WithRandomIOVA()); err != nil {
+	access := g.region | verbs.LocalWrite
+	if g.polls {
+		g.mem = &memory{b: make([]byte, n)}
+		g.mr, err = g.pd.RegMemory(g.mem, access, verbs.WithRandomIOVA())
+	} else {
+		g.mr, err = g.pd.RegMR(make([]byte, n), access, verbs.WithRandomIOVA())
+	}
+	if err != nil {
 		return err
 	}
 	mine, err := g.qp.Local(0, verbs.RandomPSN())
@@ -297,7 +305,7 @@ func (g *program) poll(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		for g.mr.LoadByte(size-1) != byte(n) {
+		for g.mem.at(size-1) != byte(n) {
 			select {
 			case <-ctx.Done():
 				return
@@ -318,3 +326,34 @@ func numbered(n int) []byte {
 
 // services are the transport services of the types of queue pairs.
 var services = map[verbs.QPType]bth.Service{verbs.RC: bth.ServiceRC, verbs.UC: bth.ServiceUC, verbs.UD: bth.ServiceUD}
+
+// memory is the memory of a region, of which a program may read a byte while the tester writes.
+type memory struct {
+	mu sync.Mutex
+	b  []byte // guarded by mu
+}
+
+// Size implements mr.Memory.
+func (m *memory) Size() uint64 { return uint64(len(m.b)) }
+
+// ReadAt implements mr.Memory.
+func (m *memory) ReadAt(p []byte, off uint64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	copy(p, m.b[off:])
+	return nil
+}
+
+// WriteAt implements mr.Memory.
+func (m *memory) WriteAt(p []byte, off uint64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	copy(m.b[off:], p)
+	return nil
+}
+
+func (m *memory) at(i int) byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.b[i]
+}

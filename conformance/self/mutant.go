@@ -28,7 +28,7 @@ type Mutant struct {
 func Mutants() []*Mutant {
 	var all []*Mutant
 	for _, chapter := range [][]Mutant{headerMutants, icrcMutants, psnMutants, duplicateMutants,
-		responderMutants, invalidMutants, requesterMutants,
+		responderMutants, invalidMutants, requesterMutants, readMutants,
 		rnrMutants, atomicMutants, ucMutants, udMutants, cmMutants, congestionMutants} {
 		for i := range chapter {
 			all = append(all, &chapter[i])

@@ -11,31 +11,44 @@ func duplicateOf(ops ...bth.Operation) func(f *frame) bool {
 var duplicateMutants = []Mutant{
 	{
 		Name: "repeats-write", Breaks: "A duplicate WRITE is executed again.",
-		hooks: duplicate(bth.OpWrite),
+		Cases:   []string{"responder/3", "responder/4", "responder/35", "responder/39"},
+		Related: []string{"psn"},
+		hooks:   duplicate(bth.OpWrite),
 	},
 	{
 		Name: "repeats-send", Breaks: "A duplicate SEND is executed again.",
-		hooks: duplicate(bth.OpSend),
+		Cases:   []string{"responder/36", "responder/37"},
+		Related: []string{"cm", "psn", "requester"},
+		hooks:   duplicate(bth.OpSend),
 	},
 	{
 		Name: "repeats-atomic", Breaks: "A duplicate atomic is executed again.",
-		hooks: duplicate(bth.OpFetchAdd, bth.OpCmpSwap),
+		Cases:   []string{"atomic/7", "responder/43"},
+		Related: []string{"psn"},
+		hooks:   duplicate(bth.OpFetchAdd, bth.OpCmpSwap),
 	},
 	{
 		Name: "silent-duplicate", Breaks: "A duplicate SEND or WRITE is not acknowledged.",
-		Shows: "no reply, as hfi1",
-		hooks: dropIn(duplicateOf(bth.OpSend, bth.OpWrite)),
+		Cases:   []string{"responder/3", "responder/35", "responder/36", "responder/38"},
+		Related: []string{"cm", "psn", "requester", "rnr"},
+		Shows:   "no reply, as from hfi1",
+		hooks:   dropIn(duplicateOf(bth.OpSend, bth.OpWrite)),
 	},
 	{
 		Name: "silent-duplicate-read", Breaks: "A duplicate READ is not answered.",
+		Cases: []string{"responder/40"},
 		hooks: dropIn(duplicateOf(bth.OpReadRequest)),
 	},
 	{
 		Name: "silent-duplicate-atomic", Breaks: "A duplicate atomic is not answered.",
-		hooks: dropIn(duplicateOf(bth.OpFetchAdd, bth.OpCmpSwap)),
+		Cases:   []string{"atomic/5"},
+		Related: []string{"psn"},
+		hooks:   dropIn(duplicateOf(bth.OpFetchAdd, bth.OpCmpSwap)),
 	},
 	{
 		Name: "naks-duplicate", Breaks: "A duplicate gets NAK PSN sequence error.",
+		Cases:   []string{"responder/3"},
+		Related: []string{"atomic", "cm", "psn", "requester", "rnr"},
 		hooks: in(func(w *world, f *frame) {
 			if f.flow != nil && f.ahead < 0 {
 				w.toTester(w.ackFor(f, f.flow.next, bth.NakPSNSequence, f.flow.msn))
@@ -45,6 +58,8 @@ var duplicateMutants = []Mutant{
 	},
 	{
 		Name: "acks-duplicate-alone", Breaks: "A duplicate gets an acknowledgement of its own PSN, not of the newest.",
+		Cases:   []string{"responder/90"},
+		Related: []string{"psn", "requester"},
 		hooks: in(func(w *world, f *frame) {
 			if duplicateOf(bth.OpSend, bth.OpWrite)(f) {
 				w.toTester(w.ackFor(f, f.PSN, bth.AckUnlimited, f.flow.msn))
@@ -54,6 +69,7 @@ var duplicateMutants = []Mutant{
 	},
 	{
 		Name: "duplicate-read-differs", Breaks: "A duplicate READ gets other bytes.",
+		Cases: []string{"responder/40", "responder/41"},
 		hooks: func(*world) hooks {
 			seen := map[bth.PSN]bool{}
 			return hooks{
@@ -75,6 +91,7 @@ var duplicateMutants = []Mutant{
 	},
 	{
 		Name: "duplicate-read-any", Breaks: "A duplicate READ that is no part of the first one is answered.",
+		Cases: []string{"responder/42"},
 		hooks: func(*world) hooks {
 			first := map[bth.PSN]bth.RETH{}
 			return hooks{in: func(f *frame) {
@@ -91,6 +108,8 @@ var duplicateMutants = []Mutant{
 	},
 	{
 		Name: "duplicate-atomic-new", Breaks: "A duplicate atomic gets the value after it, not that before it.",
+		Cases:   []string{"atomic/5"},
+		Related: []string{"psn"},
 		hooks: func(*world) hooks {
 			seen := map[bth.PSN]uint64{}
 			return hooks{
@@ -109,6 +128,8 @@ var duplicateMutants = []Mutant{
 	},
 	{
 		Name: "duplicate-msn", Breaks: "A duplicate increments the MSN.",
+		Cases:   []string{"responder/3"},
+		Related: []string{"psn"},
 		hooks: func(*world) hooks {
 			extra := map[*flow]uint32{}
 			return hooks{

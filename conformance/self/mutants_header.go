@@ -14,6 +14,8 @@ import (
 var headerMutants = []Mutant{
 	{
 		Name: "sends-options", Breaks: "Packets have IPv4 options.",
+		Cases:   []string{"header/1"},
+		Related: []string{"atomic", "cm", "icrc", "psn", "requester", "responder", "rnr", "uc", "ud"},
 		hooks: out(func(_ *world, f *frame) {
 			f.header = func(ip []byte) []byte {
 				b := append([]byte{}, ip[:20]...)
@@ -27,6 +29,7 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "may-fragment", Breaks: "Packets have no DF.",
+		Cases: []string{"header/2"},
 		hooks: out(func(_ *world, f *frame) {
 			f.flags = 0
 			f.reseal()
@@ -34,18 +37,24 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "wrong-ttl", Breaks: "The TTL is not that of the address vector.",
+		Cases: []string{"header/3"},
+		Shows: "arrives as 248",
 		hooks: out(func(_ *world, f *frame) { f.ttl -= 7 }),
 	},
 	{
 		Name: "wrong-dscp", Breaks: "The DSCP is not the traffic class.",
+		Cases: []string{"header/4"},
 		hooks: out(func(_ *world, f *frame) { f.tos ^= 0x48 }),
 	},
 	{
-		Name: "sets-ecn", Breaks: "ECN is 10 without congestion management.",
-		hooks: out(func(_ *world, f *frame) { f.tos |= 2 }),
+		Name: "sends-ce", Breaks: "ECN is 11, congestion experienced.",
+		Cases: []string{"header/5"},
+		hooks: out(func(_ *world, f *frame) { f.tos |= 3 }),
 	},
 	{
 		Name: "ip-padding", Breaks: "The IP packet is longer than its UDP datagram.",
+		Cases:   []string{"atomic/14"},
+		Related: []string{"cm", "header", "icrc", "psn", "requester", "responder", "rnr", "uc", "ud"},
 		hooks: out(func(_ *world, f *frame) {
 			f.header = func(ip []byte) []byte {
 				ip = append(ip, 0, 0, 0, 0)
@@ -57,6 +66,8 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "udp-length", Breaks: "The UDP length does not include the ICRC.",
+		Cases:   []string{"header/6", "header/11"},
+		Related: []string{"atomic", "cm", "congestion", "icrc", "psn", "requester", "responder", "rnr", "uc", "ud"},
 		hooks: out(func(_ *world, f *frame) {
 			f.header = func(ip []byte) []byte {
 				binary.BigEndian.PutUint16(ip[24:], binary.BigEndian.Uint16(ip[24:])-bth.ICRCLen)
@@ -66,6 +77,7 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "udp-checksum", Breaks: "The UDP checksum is wrong.",
+		Cases: []string{"header/10"},
 		hooks: out(func(_ *world, f *frame) {
 			f.header = func(ip []byte) []byte {
 				binary.BigEndian.PutUint16(ip[26:], 0x1234)
@@ -75,6 +87,8 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "source-address", Breaks: "Packets have another source address than the GID.",
+		Cases:   []string{"header/7"},
+		Related: []string{"cm", "requester"},
 		hooks: out(func(_ *world, f *frame) {
 			f.src = testerAddr2
 			f.reseal()
@@ -82,6 +96,7 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "many-ports", Breaks: "Each packet has another UDP source port.",
+		Cases: []string{"header/9"},
 		hooks: func(w *world) hooks {
 			return hooks{out: func(f *frame) {
 				w.id++
@@ -92,6 +107,7 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "takes-options", Breaks: "A packet with IPv4 options is executed.",
+		Cases: []string{"header/28"},
 		hooks: in(func(_ *world, f *frame) {
 			if f.badIP == errOptions {
 				f.accept()
@@ -100,6 +116,7 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "takes-bad-length", Breaks: "A packet whose IP and UDP lengths differ is executed.",
+		Cases: []string{"header/24", "header/25", "header/26", "header/27"},
 		hooks: in(func(_ *world, f *frame) {
 			if f.badIP == errLength || f.badIP == encap.ErrTruncated || f.badIP == encap.ErrHeader {
 				f.accept()
@@ -108,6 +125,7 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "takes-fragments", Breaks: "A request in two fragments is executed.",
+		Cases: []string{"header/33"},
 		Shows: "executed",
 		hooks: func(w *world) hooks {
 			var first []byte
@@ -130,6 +148,7 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "takes-bad-checksum", Breaks: "A packet with a wrong UDP checksum is executed.",
+		Cases: []string{"header/30"},
 		Shows: "a wrong UDP checksum is executed",
 		hooks: in(func(_ *world, f *frame) {
 			if f.badIP == errSum {
@@ -139,6 +158,7 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "takes-bad-ip-checksum", Breaks: "A packet with a wrong IPv4 header checksum is executed.",
+		Cases: []string{"header/34"},
 		hooks: in(func(_ *world, f *frame) {
 			if errors.Is(f.badIP, encap.ErrChecksum) {
 				f.accept()
@@ -147,6 +167,7 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "takes-other-port", Breaks: "A packet to another UDP port than 4791 is executed.",
+		Cases: []string{"header/36"},
 		hooks: in(func(_ *world, f *frame) {
 			if errors.Is(f.badIP, encap.ErrNotRoCE) {
 				f.accept()
@@ -155,6 +176,7 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "takes-v1", Breaks: "A RoCEv1 frame to a queue pair of RoCEv2 is executed.",
+		Cases: []string{"header/31"},
 		hooks: in(func(_ *world, f *frame) {
 			if errors.Is(f.badIP, errV1) {
 				f.accept()
@@ -163,15 +185,18 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "drops-fragmentable", Breaks: "A packet without DF is dropped.",
+		Cases: []string{"header/32"},
 		Shows: "a packet without DF is dropped",
 		hooks: dropIn(func(f *frame) bool { return f.badIP == nil && f.flags == 0 }),
 	},
 	{
 		Name: "drops-high-ids", Breaks: "A packet with an IPv4 identification from 0x8000 on is dropped.",
+		Cases: []string{"header/35"},
 		hooks: dropIn(func(f *frame) bool { return f.id >= 0x8000 }),
 	},
 	{
 		Name: "one-source-port", Breaks: "A request from another UDP source port than the first one is dropped.",
+		Cases: []string{"header/8", "header/21"},
 		hooks: func(*world) hooks {
 			first := uint16(0)
 			return hooks{in: func(f *frame) {
@@ -186,6 +211,7 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "ip-checksum", Breaks: "The checksum of the IPv4 header is wrong.",
+		Cases: []string{"header/15"},
 		hooks: out(func(_ *world, f *frame) {
 			f.header = func(ip []byte) []byte {
 				ip[10] ^= 0x55
@@ -195,6 +221,7 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "constant-id", Breaks: "All IPv4 identifications are 7.",
+		Cases: []string{"header/16"},
 		Shows: "[7 7 7 7 7",
 		hooks: out(func(_ *world, f *frame) {
 			f.id = 7
@@ -203,6 +230,7 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "constant-port", Breaks: "All connections have the UDP source port 49155.",
+		Cases: []string{"header/12"},
 		Shows: "[49155 49155]",
 		hooks: out(func(_ *world, f *frame) {
 			f.port = 49155
@@ -211,6 +239,7 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "other-port", Breaks: "Replies go to the UDP source port of the request.",
+		Cases: []string{"header/8"},
 		hooks: func(*world) hooks {
 			last := uint16(wire.Port)
 			return hooks{
@@ -227,23 +256,30 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "ack-fecn", Breaks: "An acknowledgement has FECN.",
+		Cases: []string{"header/13"},
 		hooks: changeOut(func(f *frame) bool { return f.is(bth.OpAck) }, func(f *frame) { f.FECN = true }),
 	},
 	{
 		Name: "ack-solicited", Breaks: "An acknowledgement has the solicited event bit.",
+		Cases: []string{"header/14"},
 		hooks: changeOut(func(f *frame) bool { return f.is(bth.OpAck) }, func(f *frame) { f.Solicited = true }),
 	},
 	{
 		Name: "ack-pkey", Breaks: "An acknowledgement has another P_Key than the connection.",
+		Cases: []string{"header/14"},
 		hooks: changeOut(func(f *frame) bool { return f.is(bth.OpAck) }, func(f *frame) { f.PKey = 0x8001 }),
 	},
 	{
 		Name: "other-header-icrc", Breaks: "The ICRC does not cover the addresses of the IP header.",
+		Cases:   []string{"header/37"},
+		Related: []string{"icrc", "uc", "ud", "responder", "atomic", "cm", "congestion"},
 		hooks: changeIn(func(f *frame) bool { return f.badICRC && f.badIP == nil && f.err == nil },
 			func(f *frame) { f.badICRC = false }),
 	},
 	{
 		Name: "any-version", Breaks: "A packet with another transport version is executed.",
+		Cases:   []string{"responder/1"},
+		Related: []string{"uc", "ud"},
 		hooks: changeIn(func(f *frame) bool { return f.err != nil && len(f.data) > bth.BTHLen }, func(f *frame) {
 			f.data[1] &^= 0x0f
 			f.reseal()
@@ -251,6 +287,7 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "any-queue-pair", Breaks: "A packet to an unknown queue pair is executed by another one.",
+		Cases: []string{"header/17", "responder/2"},
 		hooks: in(func(w *world, f *frame) {
 			if f.err != nil || f.flow != nil || f.DestQP <= bth.GSI {
 				return
@@ -264,6 +301,8 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "queue-pair-0", Breaks: "A packet to queue pair 0 is executed by another one.",
+		Cases:   []string{"header/18"},
+		Related: []string{"responder"},
 		hooks: in(func(w *world, f *frame) {
 			for qpn := range w.flows {
 				if f.err == nil && f.DestQP == 0 {
@@ -274,15 +313,19 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "any-pkey", Breaks: "A packet with a P_Key that is not in the table is executed.",
+		Cases:   []string{"responder/3"},
+		Related: []string{"uc", "ud"},
 		hooks: changeIn(func(f *frame) bool { return f.err == nil && f.PKey&0x7fff != 0x7fff },
 			func(f *frame) { f.PKey = 0xffff }),
 	},
 	{
 		Name: "limited-pkey", Breaks: "The P_Key of a limited member is refused by a full member.",
+		Cases: []string{"responder/5"},
 		hooks: dropIn(func(f *frame) bool { return f.err == nil && f.PKey == 0x7fff }),
 	},
 	{
 		Name: "any-source", Breaks: "A packet from another address than the peer's is executed.",
+		Cases: []string{"responder/6"},
 		hooks: changeIn(func(f *frame) bool { return f.flow != nil && f.src != f.flow.local.Addr }, func(f *frame) {
 			f.src = f.flow.local.Addr
 			f.reseal()
@@ -290,6 +333,7 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "any-service", Breaks: "An opcode of another transport service is executed as that of RC.",
+		Cases: []string{"responder/7"},
 		hooks: in(func(_ *world, f *frame) {
 			if f.err == nil && f.flow != nil && f.flow.kind == bth.ServiceRC && f.Opcode&0xe0 != 0 &&
 				f.Opcode != bth.CNP {
@@ -299,25 +343,33 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "congestion-drop", Breaks: "A request with FECN or BECN is dropped.",
-		hooks: dropIn(func(f *frame) bool { return f.rcRequest() && (f.FECN || f.BECN) }),
+		Cases:   []string{"header/19", "responder/8"},
+		Related: []string{"icrc"},
+		hooks:   dropIn(func(f *frame) bool { return f.rcRequest() && (f.FECN || f.BECN) }),
 	},
 	{
 		Name: "tos-drop", Breaks: "A packet whose ToS or TTL was changed on the way is dropped.",
-		hooks: dropIn(func(f *frame) bool { return f.tos != 0 || f.ttl != 64 }),
+		Cases:   []string{"header/20"},
+		Related: []string{"congestion", "responder"},
+		hooks:   dropIn(func(f *frame) bool { return f.tos != 0 || f.ttl != 64 }),
 	},
 	{
 		Name: "needs-checksum", Breaks: "A packet with UDP checksum 0 is dropped.",
+		Cases: []string{"header/29"},
 		hooks: dropIn(func(f *frame) bool { return f.noSum }),
 	},
 	{
 		Name: "reserved-drop", Breaks: "A packet with reserved bits set is dropped.",
-		Shows: "is dropped",
+		Cases:   []string{"header/23", "responder/9"},
+		Related: []string{"icrc"},
+		Shows:   "is dropped",
 		hooks: dropIn(func(f *frame) bool {
 			return f.err == nil && len(f.data) > bth.BTHLen && (f.data[4]&0x3f != 0 || f.data[8]&0x7f != 0)
 		}),
 	},
 	{
 		Name: "needs-migreq", Breaks: "A packet with MigReq 0 is dropped.",
+		Cases: []string{"responder/10"},
 		hooks: dropIn(func(f *frame) bool { return f.rcRequest() && !f.MigReq }),
 	},
 }

@@ -1,6 +1,10 @@
 package self
 
-import "github.com/gorxe/gorxe/bth"
+import (
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+)
 
 // seqNAK reports whether f is a NAK for a gap.
 func (f *frame) seqNAK() bool { return f.nak() && f.AETH.Syndrome == bth.NakPSNSequence }
@@ -9,24 +13,32 @@ func (f *frame) seqNAK() bool { return f.nak() && f.AETH.Syndrome == bth.NakPSNS
 var psnMutants = []Mutant{
 	{
 		Name: "silent-gap", Breaks: "A request beyond a gap gets no NAK.",
-		Cases: []string{"psn/1", "psn/2", "psn/3"},
-		hooks: dropOut((*frame).seqNAK),
+		Cases:   []string{"psn/1", "psn/2", "psn/3"},
+		Related: []string{"responder"},
+		hooks:   dropOut((*frame).seqNAK),
 	},
 	{
 		Name: "nak-ahead", Breaks: "The NAK of a gap has the PSN of the request, not the expected one.",
-		Cases: []string{"psn/1"},
-		hooks: changeOut((*frame).seqNAK, func(f *frame) { f.PSN = f.PSN.Add(1) }),
+		Cases:   []string{"psn/1"},
+		Related: []string{"responder"},
+		hooks:   changeOut((*frame).seqNAK, func(f *frame) { f.PSN = f.PSN.Add(1) }),
 	},
 	{
 		Name: "nak-code-of-gap", Breaks: "The NAK of a gap is NAK invalid request.",
-		hooks: changeOut((*frame).seqNAK, func(f *frame) { f.AETH.Syndrome = bth.NakInvalidRequest }),
+		Cases:   []string{"psn/1"},
+		Related: []string{"responder"},
+		hooks:   changeOut((*frame).seqNAK, func(f *frame) { f.AETH.Syndrome = bth.NakInvalidRequest }),
 	},
 	{
 		Name: "executes-ahead", Breaks: "A request beyond a gap is executed at once.",
-		hooks: executeIf(func(f *frame) bool { return f.ahead > 0 }),
+		Cases:   []string{"psn/1", "psn/8"},
+		Related: []string{"cm", "requester", "responder"},
+		hooks:   executeIf(func(f *frame) bool { return f.ahead > 0 }),
 	},
 	{
 		Name: "acks-ahead", Breaks: "A request beyond a gap is acknowledged and not executed.",
+		Cases:   []string{"psn/1", "psn/7", "psn/8", "responder/21"},
+		Related: []string{"requester"},
 		hooks: in(func(w *world, f *frame) {
 			if f.flow != nil && f.ahead > 0 && f.AckReq {
 				w.toTester(w.ackFor(f, f.PSN, bth.AckUnlimited, f.flow.msn+1))
@@ -36,7 +48,8 @@ var psnMutants = []Mutant{
 	},
 	{
 		Name: "naks-twice", Breaks: "Each request beyond a gap gets a NAK.",
-		Cases: []string{"psn/2"},
+		Cases:   []string{"psn/2"},
+		Related: []string{"ud"},
 		hooks: in(func(w *world, f *frame) {
 			if f.flow != nil && f.ahead > 0 && len(f.flow.kept) > 1 {
 				w.toTester(w.ackFor(f, f.flow.next, bth.NakPSNSequence, f.flow.msn))
@@ -59,21 +72,51 @@ var psnMutants = []Mutant{
 	},
 	{
 		Name: "gap-msn", Breaks: "A request beyond a gap increments the MSN.",
+		Cases: []string{"psn/1", "psn/4", "psn/5", "psn/6"},
 		hooks: changeOut((*frame).seqNAK, func(f *frame) { f.AETH.MSN = (f.AETH.MSN + 1) & 0xffffff }),
 	},
 	{
+		Name: "nak-overtakes", Breaks: "The NAK of a request behind a READ comes before the data of the READ.",
+		Cases: []string{"psn/15", "responder/97", "rnr/12"},
+		hooks: func(w *world) hooks {
+			var held []*frame
+			return hooks{out: func(f *frame) {
+				if !f.is(bth.OpReadResponse) {
+					return
+				}
+				held = append(held, f.clone())
+				f.drop()
+				if len(held) > 1 {
+					return
+				}
+				w.after(3*time.Millisecond, func() {
+					for _, g := range held {
+						w.toTester(g)
+					}
+					held = nil
+				})
+			}}
+		},
+	},
+	{
 		Name: "no-wrap", Breaks: "After PSN 0xffffff, requests are dropped.",
+		Cases:   []string{"psn/9", "psn/10", "psn/11", "psn/12"},
+		Related: []string{"cm", "requester"},
 		hooks: dropIn(func(f *frame) bool {
 			return f.flow != nil && f.rcRequest() && f.PSN < f.flow.local.PSN&0xff0000
 		}),
 	},
 	{
-		Name: "wraps-at-16-bits", Breaks: "A response has a PSN of 16 bits.",
-		hooks: changeOut(func(f *frame) bool { return f.err == nil && f.Opcode.Info().Response() && f.PSN >= 0xffff00 },
-			func(f *frame) { f.PSN &= 0xffff }),
+		Name: "wrong-after-wrap", Breaks: "A response after the wrap of the PSN has a wrong one.",
+		Cases: []string{"psn/9"},
+		hooks: changeOut(func(f *frame) bool {
+			return f.flow != nil && !f.flow.cm && f.err == nil && f.Opcode.Info().Response() &&
+				f.PSN < f.flow.local.PSN&0xff0000
+		}, func(f *frame) { f.PSN = f.PSN.Sub(1 << 16) }),
 	},
 	{
 		Name: "ignores-ackreq", Breaks: "AckReq inside a message is not answered.",
+		Cases: []string{"responder/16"},
 		hooks: func(*world) hooks {
 			middle := map[bth.PSN]bool{}
 			return hooks{
@@ -92,14 +135,20 @@ var psnMutants = []Mutant{
 	},
 	{
 		Name: "acks-without-ackreq", Breaks: "An acknowledgement names a PSN that the endpoint did not receive.",
-		hooks: changeOut(func(f *frame) bool { return f.ack() }, func(f *frame) { f.PSN = f.PSN.Add(2) }),
+		Cases:   []string{"psn/13"},
+		Related: []string{"responder", "rnr"},
+		hooks:   changeOut(func(f *frame) bool { return f.ack() }, func(f *frame) { f.PSN = f.PSN.Add(2) }),
 	},
 	{
 		Name: "acks-too-little", Breaks: "An acknowledgement names the PSN before that of the request.",
-		hooks: changeOut(func(f *frame) bool { return f.ack() }, func(f *frame) { f.PSN = f.PSN.Sub(1) }),
+		Cases:   []string{"cm/1"},
+		Related: []string{"congestion", "header", "icrc", "psn", "responder", "rnr"},
+		hooks:   changeOut(func(f *frame) bool { return f.ack() }, func(f *frame) { f.PSN = f.PSN.Sub(1) }),
 	},
 	{
 		Name: "msn-frozen", Breaks: "The MSN does not change.",
+		Cases:   []string{"psn/4"},
+		Related: []string{"atomic", "icrc", "responder", "rnr"},
 		hooks: func(*world) hooks {
 			first := map[*flow]uint32{}
 			return hooks{out: func(f *frame) {
@@ -114,33 +163,44 @@ var psnMutants = []Mutant{
 	},
 	{
 		Name: "msn-of-packets", Breaks: "The MSN counts packets instead of messages.",
+		Cases:   []string{"psn/14"},
+		Related: []string{"icrc", "responder", "rnr"},
 		hooks: changeOut(func(f *frame) bool { return f.flow != nil && f.hasAETH() },
 			func(f *frame) { f.AETH.MSN = uint32(f.PSN.Diff(f.flow.local.PSN)+1) & 0xffffff }),
 	},
 	{
 		Name: "msn-of-read", Breaks: "A READ does not increment the MSN.",
+		Cases: []string{"responder/19"},
 		hooks: msnWithout(bth.OpReadRequest),
 	},
 	{
 		Name: "msn-of-atomic", Breaks: "An atomic does not increment the MSN.",
+		Cases: []string{"atomic/12"},
 		hooks: msnWithout(bth.OpFetchAdd, bth.OpCmpSwap),
 	},
 	{
 		Name: "msn-of-send", Breaks: "A SEND does not increment the MSN.",
-		hooks: msnWithout(bth.OpSend),
+		Cases:   []string{"responder/18", "responder/24"},
+		Related: []string{"cm", "rnr"},
+		hooks:   msnWithout(bth.OpSend),
 	},
 	{
 		Name: "msn-of-write", Breaks: "A WRITE does not increment the MSN.",
-		hooks: msnWithout(bth.OpWrite),
+		Cases:   []string{"responder/13", "responder/14"},
+		Related: []string{"icrc", "psn", "rnr"},
+		hooks:   msnWithout(bth.OpWrite),
 	},
 	{
 		Name: "reserved-credits", Breaks: "An acknowledgement has a credit code that is not defined.",
+		Cases: []string{"responder/22"},
 		Shows: "credit code",
 		hooks: changeOut(func(f *frame) bool { return f.ack() }, func(f *frame) { f.AETH.Syndrome = 0x1e }),
 	},
 	{
 		Name: "half-window", Breaks: "A request 2^23-1 ahead is dropped without a NAK.",
-		hooks: dropIn(func(f *frame) bool { return f.ahead > 1<<22 || f.ahead < -1<<22 }),
+		Cases:   []string{"psn/13"},
+		Related: []string{"cm", "requester"},
+		hooks:   dropIn(func(f *frame) bool { return f.ahead > 1<<22 || f.ahead < -1<<22 }),
 	},
 }
 

@@ -25,38 +25,57 @@ func answer(s bth.Syndrome) func(f *frame) { return func(f *frame) { f.AETH.Synd
 var responderMutants = []Mutant{
 	{
 		Name: "acks-invalid", Breaks: "An invalid request is acknowledged.",
-		hooks: changeOut(syndrome(bth.NakInvalidRequest), answer(bth.AckUnlimited)),
+		Cases:   []string{"responder/44"},
+		Related: []string{"atomic"},
+		hooks:   changeOut(syndrome(bth.NakInvalidRequest), answer(bth.AckUnlimited)),
 	},
 	{
 		Name: "silent-invalid", Breaks: "An invalid request gets no NAK.",
-		hooks: dropOut(syndrome(bth.NakInvalidRequest)),
+		Cases:   []string{"responder/44"},
+		Related: []string{"atomic"},
+		hooks:   dropOut(syndrome(bth.NakInvalidRequest)),
 	},
 	{
 		Name: "invalid-as-access", Breaks: "An invalid request gets NAK remote access error.",
-		hooks: changeOut(syndrome(bth.NakInvalidRequest), answer(bth.NakRemoteAccess)),
+		Cases:   []string{"responder/44"},
+		Related: []string{"atomic"},
+		hooks:   changeOut(syndrome(bth.NakInvalidRequest), answer(bth.NakRemoteAccess)),
 	},
 	{
 		Name: "access-as-invalid", Breaks: "A request with a wrong key or range gets NAK invalid request.",
-		hooks: changeOut(syndrome(bth.NakRemoteAccess), answer(bth.NakInvalidRequest)),
+		Cases:   []string{"atomic/10"},
+		Related: []string{"icrc", "responder"},
+		hooks:   changeOut(syndrome(bth.NakRemoteAccess), answer(bth.NakInvalidRequest)),
 	},
 	{
 		Name: "access-as-operational", Breaks: "A request with a wrong key or range gets NAK remote operational error.",
-		hooks: changeOut(syndrome(bth.NakRemoteAccess), answer(bth.NakRemoteOperational)),
+		Cases:   []string{"responder/20"},
+		Related: []string{"atomic", "icrc"},
+		hooks:   changeOut(syndrome(bth.NakRemoteAccess), answer(bth.NakRemoteOperational)),
 	},
 	{
 		Name: "acks-access", Breaks: "A request with a wrong key or range is acknowledged.",
-		hooks: changeOut(syndrome(bth.NakRemoteAccess), answer(bth.AckUnlimited)),
+		Cases:   []string{"responder/20"},
+		Related: []string{"atomic", "icrc"},
+		hooks:   changeOut(syndrome(bth.NakRemoteAccess), answer(bth.AckUnlimited)),
 	},
 	{
 		Name: "silent-access", Breaks: "A request with a wrong key or range gets no NAK.",
-		hooks: dropOut(syndrome(bth.NakRemoteAccess)),
+		Cases:   []string{"responder/20"},
+		Related: []string{"atomic", "icrc"},
+		hooks:   dropOut(syndrome(bth.NakRemoteAccess)),
 	},
 	{
 		Name: "fatal-psn", Breaks: "A fatal NAK has the PSN after that of the request.",
-		hooks: changeOut(syndrome(bth.NakInvalidRequest, bth.NakRemoteAccess), func(f *frame) { f.PSN = f.PSN.Add(1) }),
+		Cases:   []string{"responder/20"},
+		Related: []string{"atomic", "icrc"},
+		hooks: changeOut(syndrome(bth.NakInvalidRequest, bth.NakRemoteAccess),
+			func(f *frame) { f.PSN = f.PSN.Add(1) }),
 	},
 	{
 		Name: "lives-on", Breaks: "After a fatal NAK, requests are acknowledged.",
+		Cases:   []string{"responder/44"},
+		Related: []string{"atomic"},
 		hooks: in(func(w *world, f *frame) {
 			if f.flow != nil && f.flow.failed && f.rcRequest() {
 				w.toTester(w.ackFor(f, f.PSN, bth.AckUnlimited, f.flow.msn+1))
@@ -66,6 +85,8 @@ var responderMutants = []Mutant{
 	},
 	{
 		Name: "naks-again", Breaks: "After a fatal NAK, each request gets it again.",
+		Cases:   []string{"responder/44"},
+		Related: []string{"atomic"},
 		hooks: in(func(w *world, f *frame) {
 			if f.flow != nil && f.flow.failed && f.rcRequest() {
 				w.toTester(w.ackFor(f, f.PSN, bth.NakInvalidRequest, f.flow.msn))
@@ -75,6 +96,9 @@ var responderMutants = []Mutant{
 	},
 	{
 		Name: "ignores-keys", Breaks: "A request with a wrong R_Key is executed.",
+		Cases: []string{"atomic/9", "responder/20", "responder/75", "responder/76",
+			"responder/77", "responder/91"},
+		Related: []string{"icrc"},
 		hooks: changeIn(func(f *frame) bool { return f.flow != nil && f.flow.target.RKey != 0 && f.rcRequest() },
 			func(f *frame) {
 				f.RETH.RKey, f.AtomicETH.RKey = f.flow.target.RKey, f.flow.target.RKey
@@ -82,6 +106,7 @@ var responderMutants = []Mutant{
 	},
 	{
 		Name: "ignores-bounds", Breaks: "A request past the end of the region is executed.",
+		Cases: []string{"responder/78", "responder/79", "responder/83"},
 		hooks: tune(func(s *settings) {
 			if s.length > 0 {
 				s.spare = 1 << 20
@@ -90,12 +115,14 @@ var responderMutants = []Mutant{
 	},
 	{
 		Name: "ignores-wrap", Breaks: "A request whose range wraps around the address space is executed.",
+		Cases: []string{"responder/81", "responder/82"},
 		hooks: changeIn(func(f *frame) bool {
 			return f.flow != nil && f.rcRequest() && f.RETH.DMALen > 0 && f.RETH.VA+uint64(f.RETH.DMALen) < f.RETH.VA
 		}, func(f *frame) { f.RETH.VA = f.flow.target.VA }),
 	},
 	{
 		Name: "ignores-rights", Breaks: "A region permits every operation.",
+		Cases: []string{"atomic/11", "responder/84", "responder/85", "responder/86"},
 		hooks: tune(func(s *settings) {
 			if s.kind == verbs.RC && s.length > 0 && !s.sends {
 				const all = verbs.RemoteWrite | verbs.RemoteRead | verbs.RemoteAtomic
@@ -106,6 +133,7 @@ var responderMutants = []Mutant{
 	},
 	{
 		Name: "zero-length-key", Breaks: "The key of a request of length 0 is checked.",
+		Cases: []string{"responder/26", "responder/27", "responder/88"},
 		hooks: in(func(w *world, f *frame) {
 			if f.flow != nil && f.is(bth.OpWrite, bth.OpReadRequest) && f.Opcode.Info().Starts() &&
 				f.RETH.DMALen == 0 && f.RETH.RKey != f.flow.target.RKey {
@@ -116,6 +144,8 @@ var responderMutants = []Mutant{
 	},
 	{
 		Name: "executes-orphans", Breaks: "A MIDDLE or LAST without a FIRST is executed.",
+		Cases:   []string{"responder/44", "responder/45", "responder/46", "responder/47"},
+		Related: []string{"uc"},
 		hooks: func(*world) hooks {
 			open := map[*flow]bool{}
 			return hooks{in: func(f *frame) {
@@ -135,6 +165,8 @@ var responderMutants = []Mutant{
 	},
 	{
 		Name: "short-read", Breaks: "The last READ response lacks its last byte.",
+		Cases:   []string{"responder/31", "responder/32"},
+		Related: []string{"header", "icrc", "psn"},
 		hooks: changeOut(func(f *frame) bool {
 			return (f.Opcode == bth.RCReadResponseLast || f.Opcode == bth.RCReadResponseOnly) && len(f.Payload) > 0
 		}, func(f *frame) {
@@ -144,13 +176,17 @@ var responderMutants = []Mutant{
 	},
 	{
 		Name: "read-data", Breaks: "A READ response has wrong data.",
-		hooks: changeOut(func(f *frame) bool { return f.is(bth.OpReadResponse) && len(f.Payload) > 8 }, func(f *frame) {
+		Cases: []string{"responder/30"},
+		hooks: changeOut(func(f *frame) bool {
+			return f.is(bth.OpReadResponse) && f.PSN%2 == 1 && len(f.Payload) > 8
+		}, func(f *frame) {
 			f.Payload = append([]byte{}, f.Payload...)
 			f.Payload[len(f.Payload)-1] ^= 0x10
 		}),
 	},
 	{
 		Name: "write-data", Breaks: "A WRITE stores wrong data.",
+		Cases: []string{"uc/19"},
 		hooks: changeIn(func(f *frame) bool { return f.flow != nil && f.is(bth.OpWrite) && len(f.Payload) > 0 },
 			func(f *frame) {
 				f.Payload = append([]byte{}, f.Payload...)
@@ -159,19 +195,26 @@ var responderMutants = []Mutant{
 	},
 	{
 		Name: "read-opcodes", Breaks: "The READ responses of several packets are all MIDDLE.",
+		Cases:   []string{"responder/28", "responder/29", "responder/30", "responder/33"},
+		Related: []string{"icrc", "psn"},
 		hooks: changeOut(func(f *frame) bool { return f.Opcode == bth.RCReadResponseLast },
 			func(f *frame) { f.Opcode = bth.RCReadResponseMiddle }),
 	},
 	{
 		Name: "read-empty-silent", Breaks: "A READ of length 0 is not answered.",
-		hooks: dropIn(func(f *frame) bool { return f.is(bth.OpReadRequest) && f.RETH.DMALen == 0 }),
+		Cases:   []string{"responder/19"},
+		Related: []string{"header", "icrc"},
+		hooks:   dropIn(func(f *frame) bool { return f.is(bth.OpReadRequest) && f.RETH.DMALen == 0 }),
 	},
 	{
 		Name: "write-empty-silent", Breaks: "A WRITE of length 0 is not answered.",
+		Cases: []string{"responder/15", "responder/17", "responder/25", "responder/87"},
 		hooks: dropIn(func(f *frame) bool { return f.Opcode == bth.RCWriteOnly && f.RETH.DMALen == 0 }),
 	},
 	{
 		Name: "answers-reserved", Breaks: "A reserved opcode is answered with an ACK.",
+		Cases:   []string{"responder/54", "responder/55"},
+		Related: []string{"uc", "ud"},
 		hooks: in(func(w *world, f *frame) {
 			if len(f.data) < bth.BTHLen || bth.Opcode(f.data[0]).Valid() {
 				return
@@ -184,10 +227,13 @@ var responderMutants = []Mutant{
 	},
 	{
 		Name: "few-reads", Breaks: "Only four READs are served at a time.",
+		Cases: []string{"responder/34"},
 		Shows: "4 of 160 READs", hooks: tune(func(s *settings) { s.attr.MaxDestRdAtomic = 4 }),
 	},
 	{
 		Name: "refuses-last-byte", Breaks: "A WRITE that ends at the last byte of the region is refused.",
+		Cases:   []string{"responder/80"},
+		Related: []string{"uc"},
 		hooks: in(func(w *world, f *frame) {
 			if t := f.targetOf(); f.is(bth.OpWrite) && f.Opcode.Info().Starts() && t.Length > 0 &&
 				f.RETH.VA+uint64(f.RETH.DMALen) == t.VA+t.Length {
@@ -197,14 +243,18 @@ var responderMutants = []Mutant{
 	},
 	{
 		Name: "imm-ignored", Breaks: "A request with immediate data is not answered.",
-		hooks: dropIn(func(f *frame) bool { return f.err == nil && f.Opcode.Info().Headers&bth.HasImmDt != 0 }),
+		Cases:   []string{"responder/23"},
+		Related: []string{"rnr", "uc", "ud"},
+		hooks:   dropIn(func(f *frame) bool { return f.err == nil && f.Opcode.Info().Headers&bth.HasImmDt != 0 }),
 	},
 	{
 		Name: "invalidate-ignored", Breaks: "A SEND with invalidate is not answered.",
+		Cases: []string{"responder/89"},
 		hooks: dropIn(func(f *frame) bool { return f.err == nil && f.Opcode.Info().Headers&bth.HasIETH != 0 }),
 	},
 	{
 		Name: "solicited-ignored", Breaks: "A request with a solicited event is not answered.",
+		Cases: []string{"responder/11"},
 		hooks: dropIn(func(f *frame) bool { return f.rcRequest() && f.Solicited }),
 	},
 }

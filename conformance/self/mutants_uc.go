@@ -18,6 +18,8 @@ func incomingUC(f func(w *world, f *frame)) func(*world) hooks {
 var ucMutants = []Mutant{
 	{
 		Name: "uc-acks", Breaks: "A UC request is acknowledged.",
+		Cases:   []string{"uc/1", "uc/8", "uc/22", "uc/24"},
+		Related: []string{"responder", "ud"},
 		hooks: incomingUC(func(w *world, f *frame) {
 			if f.Opcode.Info().Ends() {
 				w.toTester(w.ackFor(f, f.PSN, bth.AckUnlimited, 1))
@@ -26,6 +28,7 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-ignores-gaps", Breaks: "A UC message that lost a packet is executed without it.",
+		Cases: []string{"uc/3"},
 		hooks: func(*world) hooks {
 			next := map[*flow]bth.PSN{}
 			return hooks{in: func(f *frame) {
@@ -41,6 +44,8 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-naks-gaps", Breaks: "A gap of UC gets a NAK.",
+		Cases:   []string{"uc/3"},
+		Related: []string{"responder"},
 		hooks: func(w *world) hooks {
 			next := map[*flow]bth.PSN{}
 			return hooks{in: func(f *frame) {
@@ -56,6 +61,7 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-stops-at-gap", Breaks: "After a gap, no UC message is received.",
+		Cases: []string{"uc/4", "uc/20"},
 		hooks: func(*world) hooks {
 			next, dead := map[*flow]bth.PSN{}, map[*flow]bool{}
 			return hooks{in: func(f *frame) {
@@ -74,6 +80,7 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-orphans", Breaks: "A UC MIDDLE or LAST without a FIRST is executed.",
+		Cases: []string{"uc/7"},
 		hooks: func(*world) hooks {
 			open := map[*flow]bool{}
 			return hooks{in: func(f *frame) {
@@ -94,6 +101,7 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-mixes", Breaks: "A UC SEND may go on as a WRITE.",
+		Cases: []string{"uc/9"},
 		hooks: func(*world) hooks {
 			send := map[*flow]bool{}
 			return hooks{in: func(f *frame) {
@@ -115,6 +123,7 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-first-inside", Breaks: "A UC message that begins inside another one is dropped.",
+		Cases: []string{"uc/5", "uc/21"},
 		hooks: func(*world) hooks {
 			open := map[*flow]bool{}
 			return hooks{in: func(f *frame) {
@@ -131,6 +140,7 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-any-length", Breaks: "The length of UC packets is not checked.",
+		Cases: []string{"uc/10", "uc/11", "uc/26"},
 		hooks: incomingUC(func(_ *world, f *frame) {
 			mtu := f.flow.target.MTU
 			p := append([]byte{}, f.Payload...)
@@ -144,6 +154,7 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-cuts", Breaks: "A UC SEND longer than the receive is cut to its length.",
+		Cases: []string{"uc/12"},
 		hooks: func(*world) hooks {
 			n := map[*flow]int{}
 			return hooks{in: func(f *frame) {
@@ -166,6 +177,7 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-no-immediate", Breaks: "A UC SEND with immediate data is dropped.",
+		Cases: []string{"uc/13"},
 		hooks: incomingUC(func(_ *world, f *frame) {
 			if f.Opcode.Info().Headers&bth.HasImmDt != 0 {
 				f.drop()
@@ -174,6 +186,7 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-any-service", Breaks: "An RC request to a UC queue pair is executed.",
+		Cases: []string{"uc/14", "uc/28"},
 		hooks: in(func(_ *world, f *frame) {
 			if f.flow != nil && f.flow.kind == bth.ServiceUC && f.err == nil && !f.ucRequest() {
 				f.Opcode = f.Opcode&0x1f | bth.UCSendFirst
@@ -185,6 +198,8 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-any-header", Breaks: "The P_Key, version and ICRC of UC packets are not checked.",
+		Cases:   []string{"uc/15"},
+		Related: []string{"responder", "ud"},
 		hooks: in(func(w *world, f *frame) {
 			switch {
 			case f.badIP != nil:
@@ -198,6 +213,7 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-no-wrap", Breaks: "After PSN 0xffffff, UC messages are dropped.",
+		Cases: []string{"uc/17"},
 		hooks: incomingUC(func(_ *world, f *frame) {
 			if f.PSN < f.flow.local.PSN&0xff0000 {
 				f.drop()
@@ -206,6 +222,7 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-ignores-keys", Breaks: "A UC WRITE with a wrong R_Key is executed.",
+		Cases: []string{"uc/23"},
 		hooks: incomingUC(func(_ *world, f *frame) {
 			if f.is(bth.OpWrite) {
 				f.RETH.RKey = f.flow.target.RKey
@@ -213,18 +230,8 @@ var ucMutants = []Mutant{
 		}),
 	},
 	{
-		Name: "uc-ignores-bounds", Breaks: "A UC WRITE past the end of the region is executed.",
-		hooks: incomingUC(func(_ *world, f *frame) {
-			if f.is(bth.OpWrite) && f.Opcode.Info().Starts() {
-				t := f.flow.target
-				if end := t.VA + t.Length; f.RETH.VA+uint64(f.RETH.DMALen) > end {
-					f.RETH.VA = end - min(uint64(f.RETH.DMALen), t.Length)
-				}
-			}
-		}),
-	},
-	{
 		Name: "uc-any-dmalen", Breaks: "The length of a UC WRITE may differ from its DMA length.",
+		Cases: []string{"uc/25"},
 		hooks: incomingUC(func(_ *world, f *frame) {
 			if f.Opcode == bth.UCWriteOnly || f.Opcode == bth.UCWriteOnlyImm {
 				f.RETH.DMALen = uint32(len(f.Payload))
@@ -233,17 +240,20 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-sends-short", Breaks: "FIRST packets of the endpoint's UC messages are shorter than the path MTU.",
+		Cases: []string{"uc/2", "uc/6"},
 		hooks: changeOut(func(f *frame) bool { return f.ucRequest() && f.Opcode.Info().Pos == bth.First },
 			func(f *frame) { f.Payload = f.Payload[:len(f.Payload)/2] }),
 	},
 	{
 		Name: "uc-sends-gaps", Breaks: "The PSNs of the endpoint's UC messages have gaps.",
+		Cases: []string{"uc/18"},
 		hooks: changeOut((*frame).ucRequest, func(f *frame) {
 			f.PSN = f.PSN.Add(uint32(f.PSN.Diff(f.flow.target.PSN)) & 0xff)
 		}),
 	},
 	{
 		Name: "uc-drops", Breaks: "A UC message of several packets is dropped.",
+		Cases: []string{"uc/19"},
 		hooks: incomingUC(func(_ *world, f *frame) {
 			if !f.Opcode.Info().Starts() {
 				f.drop()
@@ -251,15 +261,8 @@ var ucMutants = []Mutant{
 		}),
 	},
 	{
-		Name: "uc-answers-read", Breaks: "A READ or an atomic to a UC queue pair gets a NAK.",
-		hooks: in(func(w *world, f *frame) {
-			if f.flow != nil && f.flow.kind == bth.ServiceUC && (f.is(bth.OpReadRequest) || f.isAtomic()) {
-				w.toTester(w.ackFor(f, f.PSN, bth.NakInvalidRequest, 0))
-			}
-		}),
-	},
-	{
 		Name: "uc-rnr", Breaks: "A UC request that finds no receive gets an RNR NAK.",
+		Cases: []string{"uc/27"},
 		Shows: "RNR",
 		hooks: incomingUC(func(w *world, f *frame) {
 			if f.flow.target.Receives == 0 && f.Opcode.Info().Headers&bth.HasImmDt != 0 {
@@ -269,6 +272,7 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-remembers", Breaks: "A repeated UC message is dropped as a duplicate.",
+		Cases: []string{"uc/15", "uc/16"},
 		Shows: "a repeated SEND is dropped",
 		hooks: func(*world) hooks {
 			seen := map[bth.PSN]bool{}

@@ -2,7 +2,6 @@ package self
 
 import (
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/verbs"
 )
 
 // incomingUD makes hooks that see datagrams to UD queue pairs of the endpoint, also those that
@@ -19,6 +18,7 @@ func incomingUD(f func(w *world, f *frame)) func(*world) hooks {
 var udMutants = []Mutant{
 	{
 		Name: "ud-any-qkey", Breaks: "A datagram with a wrong Q_Key is received.",
+		Cases: []string{"ud/2"},
 		hooks: incomingUD(func(_ *world, f *frame) {
 			if f.request(bth.ServiceUD) {
 				f.DETH.QKey = f.flow.target.QKey
@@ -27,6 +27,7 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-naks-qkey", Breaks: "A datagram with a wrong Q_Key gets a NAK.",
+		Cases: []string{"ud/2"},
 		hooks: incomingUD(func(w *world, f *frame) {
 			if f.request(bth.ServiceUD) && f.DETH.QKey != f.flow.target.QKey {
 				w.toTester(w.ackFor(f, f.PSN, bth.NakInvalidRequest, 1))
@@ -35,6 +36,7 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-any-length", Breaks: "A datagram longer than the path MTU or the receive is cut and received.",
+		Cases: []string{"ud/7"},
 		hooks: incomingUD(func(_ *world, f *frame) {
 			if n := f.flow.target.ReceiveLen; f.request(bth.ServiceUD) && len(f.Payload) > n {
 				f.Payload, f.Pad = f.Payload[:n], bth.PadFor(n)
@@ -43,6 +45,7 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-any-service", Breaks: "An RC or UC request to a UD queue pair is received.",
+		Cases: []string{"ud/5"},
 		hooks: incomingUD(func(_ *world, f *frame) {
 			if f.err == nil && !f.request(bth.ServiceUD) {
 				f.Opcode, f.DETH = bth.UDSendOnly, bth.DETH{QKey: f.flow.target.QKey, SrcQP: f.flow.local.QPN}
@@ -51,6 +54,8 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-any-header", Breaks: "The P_Key, version and ICRC of datagrams are not checked.",
+		Cases:   []string{"ud/6"},
+		Related: []string{"responder", "uc"},
 		hooks: in(func(w *world, f *frame) {
 			switch {
 			case f.badIP != nil:
@@ -64,6 +69,7 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-takes-cut", Breaks: "A datagram that is cut inside the DETH is received.",
+		Cases: []string{"ud/6", "ud/8"},
 		hooks: in(func(w *world, f *frame) {
 			if f.err == nil || f.badIP != nil || len(f.data) < bth.BTHLen || bth.Opcode(f.data[0]) != bth.UDSendOnly {
 				return
@@ -81,6 +87,7 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-checks-source", Breaks: "A datagram with source queue pair 0 is dropped.",
+		Cases: []string{"ud/11"},
 		Shows: "source queue pair 0x0 is dropped",
 		hooks: incomingUD(func(_ *world, f *frame) {
 			if f.request(bth.ServiceUD) && f.DETH.SrcQP == 0 {
@@ -90,6 +97,7 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-multicast", Breaks: "A datagram to queue pair 0xffffff at a unicast address is received.",
+		Cases: []string{"ud/14"},
 		Shows: "a queue pair receives it",
 		hooks: in(func(w *world, f *frame) {
 			for qpn := range w.flows {
@@ -101,6 +109,7 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-gsi-kills", Breaks: "After a datagram to queue pair 1 that is no message, nothing is received.",
+		Cases: []string{"ud/10"},
 		hooks: func(*world) hooks {
 			dead := false
 			return hooks{in: func(f *frame) {
@@ -115,6 +124,7 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-checks-psn", Breaks: "A datagram whose PSN does not follow is dropped.",
+		Cases: []string{"ud/4"},
 		hooks: func(*world) hooks {
 			next := map[*flow]bth.PSN{}
 			return hooks{in: func(f *frame) {
@@ -131,6 +141,7 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-one-source", Breaks: "A datagram from another queue pair or address than the first is dropped.",
+		Cases: []string{"ud/12"},
 		hooks: func(*world) hooks {
 			first := map[*flow]bth.QPN{}
 			return hooks{in: func(f *frame) {
@@ -148,6 +159,7 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-no-immediate", Breaks: "A datagram with immediate data is dropped.",
+		Cases: []string{"ud/3"},
 		hooks: incomingUD(func(_ *world, f *frame) {
 			if f.Opcode == bth.UDSendOnlyImm {
 				f.drop()
@@ -156,6 +168,7 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-acks", Breaks: "A datagram is acknowledged.",
+		Cases: []string{"ud/1"},
 		hooks: incomingUD(func(w *world, f *frame) {
 			if f.request(bth.ServiceUD) {
 				w.toTester(w.ackFor(f, f.PSN, bth.AckUnlimited, 1))
@@ -164,6 +177,7 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-empty", Breaks: "An empty datagram is dropped.",
+		Cases: []string{"ud/13"},
 		hooks: incomingUD(func(_ *world, f *frame) {
 			if f.request(bth.ServiceUD) && len(f.Payload) == 0 {
 				f.drop()
@@ -171,20 +185,14 @@ var udMutants = []Mutant{
 		}),
 	},
 	{
-		Name: "ud-no-grh", Breaks: "The data of a datagram is stored at the begin of the receive, without 40 bytes before it.",
-		hooks: tune(func(s *settings) {
-			if s.kind == verbs.UD {
-				s.headLen = 0
-			}
-		}),
-	},
-	{
 		Name: "ud-qkey-out", Breaks: "Datagrams have a wrong Q_Key.",
+		Cases: []string{"ud/9"},
 		hooks: changeOut(func(f *frame) bool { return f.flow != nil && f.request(bth.ServiceUD) },
 			func(f *frame) { f.DETH.QKey ^= 1 }),
 	},
 	{
 		Name: "ud-source-out", Breaks: "Datagrams have source queue pair 0.",
+		Cases: []string{"ud/9"},
 		hooks: changeOut(func(f *frame) bool { return f.flow != nil && f.request(bth.ServiceUD) },
 			func(f *frame) { f.DETH.SrcQP = 0 }),
 	},

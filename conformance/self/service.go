@@ -11,7 +11,6 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/conformance"
 	"github.com/gorxe/gorxe/conformance/cmsg"
-	"github.com/gorxe/gorxe/internal/serve/rping"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -42,9 +41,9 @@ func (w *world) openService(ctx context.Context, p conformance.Program) (conform
 	serve := s.accept
 	var err error
 	if p == conformance.RPing {
-		// rping uses the context of the device, and closes its objects itself.
-		serve, s.pd = s.ping, w.device.AllocPD()
-	} else if s.pd, err = s.ctx.AllocPD(); err != nil {
+		serve = s.ping
+	}
+	if s.pd, err = s.ctx.AllocPD(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.listener, err = w.device.Listen(verbs.PortSpaceTCP, netip.AddrPortFrom(deviceAddr, 0), 0)
@@ -62,13 +61,6 @@ func (w *world) openService(ctx context.Context, p conformance.Program) (conform
 		}
 	})
 	return s, nil
-}
-
-// ping serves a connection as rping does.
-func (s *service) ping(ctx context.Context, r *verbs.ConnRequest) {
-	if err := (&rping.Server{PD: s.pd, Size: 4096}).Serve(ctx, r); err != nil && ctx.Err() == nil {
-		s.printf("%v\n", err)
-	}
 }
 
 // messageLen is the length of a message of ucmatose in bytes.
@@ -164,6 +156,10 @@ func (w *world) learn(f *frame) {
 			w.asked[m.Get(cmsg.LocalID)] = conformance.Local{Addr: f.src, QPN: bth.QPN(m.Get(cmsg.REQQPN)),
 				PSN: bth.PSN(m.Get(cmsg.REQPSN))}
 		}
+	case cmsg.RTU:
+		for _, flow := range w.flows {
+			flow.ready = flow.ready || flow.cm && flow.id == m.Get(cmsg.RemoteID)
+		}
 	case cmsg.REP:
 		local, ok := w.asked[m.Get(cmsg.RemoteID)]
 		if f.src != deviceAddr || !ok || len(w.flows) >= maxAsked {
@@ -173,7 +169,7 @@ func (w *world) learn(f *frame) {
 			MTU: int(pathMTU)}
 		if w.flows[target.QPN] == nil {
 			flow := newFlow(local, target, bth.ServiceRC)
-			flow.cm = true
+			flow.cm, flow.id = true, m.Get(cmsg.LocalID)
 			w.flows[target.QPN], w.local[local.QPN] = flow, flow
 		}
 	}

@@ -162,8 +162,8 @@ func (w *world) toTester(f *frame) {
 	}
 	data := f.encode()
 	r := wire.Receive(f.ip(data))
-	if r == nil {
-		return
+	if r == nil || !r.V1 && r.Dst.Port() != wire.Port {
+		return // the tester's link does not see it
 	}
 	r.At = time.Now()
 	select {

@@ -23,6 +23,19 @@ type Link interface {
 	Close() error
 }
 
+// Listen opens a raw link at a local address if the process may, else a UDP link. raw is the error
+// of the raw link if it is a UDP link.
+func Listen(local netip.Addr) (l Link, raw, err error) {
+	if l, raw = ListenRaw(local); raw == nil {
+		return l, nil, nil
+	}
+	if !errors.Is(raw, ErrRaw) {
+		return nil, nil, raw
+	}
+	l, err = ListenUDP(local)
+	return l, raw, err
+}
+
 // ErrTimeout is the error of Recv at its deadline.
 var ErrTimeout = errors.New("nothing was received in time")
 

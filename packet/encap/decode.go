@@ -41,8 +41,8 @@ func DecodeEthernet(b []byte) (d Datagram, err error) {
 	return DecodeIP(b[EthernetLen:])
 }
 
-// DecodeIP decodes a packet that starts with the IP header. IPv4 options are skipped; for packets
-// with IPv6 extension headers the error is ErrNotRoCE. The UDP checksum is not verified: it may be
+// DecodeIP decodes a packet that starts with the IP header. A packet with IPv4 options is no RoCEv2
+// packet (CA17-3, CA17-24): the error is ErrHeader; with IPv6 extension headers it is ErrNotRoCE. The UDP checksum is not verified: it may be
 // absent or, in packets sent by this host, incomplete because the network device completes it. The
 // ICRC, which the caller verifies, covers more.
 func DecodeIP(b []byte) (Datagram, error) {
@@ -64,7 +64,7 @@ func decode4(b []byte) (d Datagram, err error) {
 	}
 	header, total := int(b[0]&15)*4, int(binary.BigEndian.Uint16(b[2:]))
 	switch {
-	case header < IPv4Len || total < header:
+	case header != IPv4Len || total < header:
 		return d, ErrHeader
 	case total > len(b):
 		return d, ErrTruncated

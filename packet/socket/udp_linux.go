@@ -261,23 +261,11 @@ func (l *udp) configure(fd int, opts UDPOptions) error {
 	return l.receive(fd, opts)
 }
 
-// dropAll makes an unbound socket drop all incoming datagrams. The socket still owns its port, so
-// the kernel does not answer with port unreachable.
-func dropAll(fd int) error {
-	drop := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
-	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
-		&unix.SockFprog{Len: 1, Filter: &drop[0]}); err != nil {
-		return fmt.Errorf("socket option SO_ATTACH_FILTER: %w", err)
-	}
-	// Without UDP_GRO the kernel would segment every train before the filter. UDP_GRO also lets
-	// the device merge datagrams into trains, which the packet socket beside this one receives in
-	// one piece.
-	_ = unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1)
-	return nil
-}
-
 // receive sets the socket options for receiving.
 func (s *udpSocket) receive(fd int, opts UDPOptions) error {
+	if err := dropOptions(fd, s.addr.Is4()); err != nil {
+		return err
+	}
 	setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, opts.ReceiveBuffer, defaultReceiveBuffer)
 	must := []option{
 		{"IP_RECVTOS", unix.SOL_IP, unix.IP_RECVTOS, 1},

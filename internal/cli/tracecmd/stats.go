@@ -153,6 +153,7 @@ func (f *statsFlags) configure(p *params, t *tracing) {
 	f.pipeline = &t.Pipeline
 	lines := !p.messages && !p.flows && f.kind() == ""
 	t.Options.NoMeaning = !lines && p.pcapng == "" && p.html == ""
+	t.Options.ReuseMeaning = p.pcapng == "" && p.html == "" // the other outputs do not keep it
 }
 
 // captureName returns the name of the capture in titles.

@@ -1,4 +1,4 @@
-package cases
+package responder
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"github.com/gorxe/gorxe/conformance/wire"
 )
 
-// responderRead are the rules of READ responses (IBA 9.4.4, 9.7.5.1).
-var responderRead = []conformance.Case{
+// reads are the rules of READ responses (IBA 9.4.4, 9.7.5.1).
+var reads = []conformance.Case{
 	{
 		ID: "responder/27", Level: conformance.Shall, Program: conformance.ReadServer,
 		Rule:   "A READ of 0 bytes gets an empty READ RESPONSE ONLY; its address and key need not be valid.",

@@ -1,4 +1,4 @@
-package cases
+package responder
 
 import (
 	"github.com/gorxe/gorxe/bth"
@@ -6,9 +6,9 @@ import (
 	"github.com/gorxe/gorxe/conformance/wire"
 )
 
-// responderAdmit are the rules on which packets a responder processes at all, by fields of the BTH
+// admit are the rules on which packets a responder processes at all, by fields of the BTH
 // and the addresses (IBA 9.6, A17.4).
-var responderAdmit = []conformance.Case{
+var admit = []conformance.Case{
 	{
 		ID: "responder/1", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A packet with a transport header version other than 0 is dropped.",

@@ -1,4 +1,4 @@
-package cases
+package requester
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 // current tick, 4 ms, as a whole one.
 const jiffy = 5 * time.Millisecond
 
-// requesterNak are the rules of a requester for NAKs and timeouts.
-var requesterNak = []conformance.Case{
+// naks are the rules of a requester for NAKs and timeouts.
+var naks = []conformance.Case{
 	{
 		ID: "requester/11", Level: conformance.Shall, Program: conformance.SendClient,
 		Rule: "After a NAK for a PSN sequence error, the requests are sent again from its PSN on; those before it are " +
@@ -251,7 +251,7 @@ func fatal(id string, nak bth.Syndrome, status int) conformance.Case {
 			strings.Replace(nak.String(), "NAK", "a NAK for", 1), status),
 		Source: "IBA 9.9.2; Linux rxe_comp.c, check_ack",
 		Run: func(t *conformance.T) {
-			c := t.Connect(conformance.AckTimeout(10))
+			c := t.Connect(conformance.AckTimeout(14))
 			begin := c.Start(clientPackets)[0]
 			c.Send(c.Ack(begin.PSN, nak))
 			c.Idle(10 * time.Millisecond) // in flight

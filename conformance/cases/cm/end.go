@@ -1,4 +1,4 @@
-package cases
+package cm
 
 import (
 	"time"
@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/conformance/cmsg"
 )
 
-// cmEnd are the rules of disconnecting.
-var cmEnd = []conformance.Case{
+// end are the rules of disconnecting.
+var end = []conformance.Case{
 	{
 		ID: "cm/13", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A DREQ is answered with a DREP that has its transaction and communication IDs.",

@@ -1,4 +1,4 @@
-package cases
+package responder
 
 import (
 	"github.com/gorxe/gorxe/bth"
@@ -6,8 +6,8 @@ import (
 	"github.com/gorxe/gorxe/conformance/wire"
 )
 
-// responderLength are the rules on lengths of packets and messages (IBA 9.7.4.1.6).
-var responderLength = []conformance.Case{
+// lengths are the rules on lengths of packets and messages (IBA 9.7.4.1.6).
+var lengths = []conformance.Case{
 	{
 		ID: "responder/56", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "FIRST with less than the path MTU is refused with NAK invalid request.",

@@ -1,4 +1,4 @@
-package cases
+package cm
 
 import (
 	"time"
@@ -39,8 +39,8 @@ func data(c *conformance.Conn, why string) {
 	c.PSN = c.PSN.Add(1)
 }
 
-// cmConnect are the rules of connecting.
-var cmConnect = []conformance.Case{
+// connect are the rules of connecting.
+var connect = []conformance.Case{
 	{
 		ID: "cm/1", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule: "A REQ for a service with a listener is answered with a REP that has its transaction and communication ID, " +

@@ -1,4 +1,4 @@
-package cases
+package responder
 
 import (
 	"github.com/gorxe/gorxe/bth"
@@ -10,8 +10,8 @@ import (
 // queue pair nor the region permits.
 const whyRights = "the rights of the queue pair, or those of the region, are checked first"
 
-// responderAccess are the rules of keys, ranges and rights (IBA 9.7.4.1.4, 9.7.4.1.5).
-var responderAccess = []conformance.Case{
+// access are the rules of keys, ranges and rights (IBA 9.7.4.1.4, 9.7.4.1.5).
+var access = []conformance.Case{
 	{
 		ID: "responder/75", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A WRITE with an unknown R_Key is refused with NAK remote access error.",

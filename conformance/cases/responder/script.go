@@ -1,4 +1,4 @@
-package cases
+package responder
 
 import (
 	"github.com/gorxe/gorxe/bth"

@@ -1,4 +1,4 @@
-package cases
+package cm
 
 import (
 	"net/netip"
@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/conformance/cmsg"
 )
 
-// cmRefuse are the rules for requests that are not accepted, and for malformed messages.
-var cmRefuse = []conformance.Case{
+// refuse are the rules for requests that are not accepted, and for malformed messages.
+var refuse = []conformance.Case{
 	{
 		ID: "cm/21", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A REQ for a service without a listener is rejected with reason 8.",

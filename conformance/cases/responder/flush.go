@@ -1,4 +1,4 @@
-package cases
+package responder
 
 import (
 	"github.com/gorxe/gorxe/bth"
@@ -6,9 +6,9 @@ import (
 	"github.com/gorxe/gorxe/conformance/wire"
 )
 
-// responderFlush are the rules of FLUSH and ATOMIC WRITE (IBA annex A19) that a program without
+// flushes are the rules of FLUSH and ATOMIC WRITE (IBA annex A19) that a program without
 // these operations shows: its queue pair has the right to write, but none to flush.
-var responderFlush = []conformance.Case{
+var flushes = []conformance.Case{
 	{
 		ID: "responder/92", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A FLUSH at a queue pair without the right to flush is refused with NAK invalid request.",

@@ -1,4 +1,4 @@
-package cases
+package responder
 
 import (
 	"github.com/gorxe/gorxe/bth"
@@ -6,8 +6,8 @@ import (
 	"github.com/gorxe/gorxe/conformance/wire"
 )
 
-// responderOrder are the rules on the order of opcodes (IBA 9.7.4.1.3).
-var responderOrder = []conformance.Case{
+// order are the rules on the order of opcodes (IBA 9.7.4.1.3).
+var order = []conformance.Case{
 	{
 		ID: "responder/44", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "WRITE MIDDLE without FIRST is refused with NAK invalid request.",

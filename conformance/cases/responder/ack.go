@@ -1,4 +1,4 @@
-package cases
+package responder
 
 import (
 	"github.com/gorxe/gorxe/bth"
@@ -6,8 +6,8 @@ import (
 	"github.com/gorxe/gorxe/conformance/wire"
 )
 
-// responderAck are the rules of acknowledgements and message sequence numbers (IBA 9.7.5.1, 9.7.7).
-var responderAck = []conformance.Case{
+// acknowledges are the rules of acknowledgements and message sequence numbers (IBA 9.7.5.1, 9.7.7).
+var acknowledges = []conformance.Case{
 	{
 		ID: "responder/15", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A request with AckReq is acknowledged, also those before it that have none.",

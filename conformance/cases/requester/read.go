@@ -1,4 +1,4 @@
-package cases
+package requester
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 // readLen is the length of a READ of three packets in bytes.
 const readLen = 2*1024 + 100
 
-// requesterRead are the rules of a requester of READs.
-var requesterRead = []conformance.Case{
+// reads are the rules of a requester of READs.
+var reads = []conformance.Case{
 	{
 		ID: "requester/23", Level: conformance.Shall, Program: conformance.RPing,
 		Rule:   "A READ of several packets gets the bytes of its responses, and takes as many PSNs as it has responses.",

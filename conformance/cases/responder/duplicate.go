@@ -1,4 +1,4 @@
-package cases
+package responder
 
 import (
 	"github.com/gorxe/gorxe/bth"
@@ -6,8 +6,8 @@ import (
 	"github.com/gorxe/gorxe/conformance/wire"
 )
 
-// responderDuplicate are the rules of duplicate requests (IBA 9.7.5.1.3, C9-105 to C9-110).
-var responderDuplicate = []conformance.Case{
+// duplicates are the rules of duplicate requests (IBA 9.7.5.1.3, C9-105 to C9-110).
+var duplicates = []conformance.Case{
 	{
 		ID: "responder/35", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A duplicate WRITE with AckReq gets an ACK of the newest PSN and is not executed again.",
