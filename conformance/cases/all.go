@@ -11,8 +11,8 @@ import (
 
 // All returns all cases in the order of the chapters.
 func All() []*conformance.Case {
-	all := slices.Concat(pointers(header, headerReceived, uc, ucWrite, ud, congestion), responder.All(), requester.All(),
-		cm.All())
+	all := slices.Concat(pointers(header, headerReceived, uc, ucWrite, ud, congestion), responder.All(),
+		requester.All(), cm.All())
 	slices.SortStableFunc(all, func(x, y *conformance.Case) int {
 		return slices.Index(conformance.Chapters(), x.Chapter()) - slices.Index(conformance.Chapters(), y.Chapter())
 	})

@@ -157,10 +157,11 @@ var (
 // parseIP returns the frame in an IPv4 packet. badIP is why the endpoint drops it (CA17-24).
 func parseIP(ip []byte) *frame {
 	d, err := encap.DecodeIP(ip)
-	if err == nil {
-		switch udp := ip[int(ip[0]&15)*4:]; {
-		case ip[0]&15 != 5:
-			err = errOptions
+	switch {
+	case len(ip) > 0 && ip[0]>>4 == 4 && ip[0]&15 > 5:
+		err = errOptions
+	case err == nil:
+		switch udp := ip[encap.IPv4Len:]; {
 		case int(binary.BigEndian.Uint16(ip[2:])) != encap.IPv4Len+encap.UDPLen+len(d.Data):
 			err = errLength
 		case binary.BigEndian.Uint16(udp[6:]) != 0 && udpSum(ip, udp[:8+len(d.Data)]) != 0xffff:

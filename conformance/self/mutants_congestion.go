@@ -54,7 +54,7 @@ var congestionMutants = []Mutant{
 	},
 	{
 		Name: "cnp-unasked", Breaks: "A CNP is sent for packets with ECT that have no mark.",
-		Cases: []string{"congestion/4", "responder/12"},
+		Cases: []string{"congestion/4"},
 		hooks: in(func(w *world, f *frame) {
 			if g := w.cnpFor(f); g != nil && (f.tos&3 == 1 || f.tos&3 == 2) {
 				w.toTester(g)

@@ -106,6 +106,11 @@ var headerMutants = []Mutant{
 		},
 	},
 	{
+		Name: "drops-dscp", Breaks: "A packet with a DSCP that is not 0 is dropped.",
+		Cases: []string{"responder/12"}, Related: []string{"header"},
+		hooks: dropIn(func(f *frame) bool { return f.tos>>2 != 0 }),
+	},
+	{
 		Name: "takes-options", Breaks: "A packet with IPv4 options is executed.",
 		Cases: []string{"header/28"},
 		hooks: in(func(_ *world, f *frame) {

@@ -1,4 +1,5 @@
-// Package requester has the cases of a device that is the requester of a reliable connection: the chapter requester.
+// Package requester has the cases of a device that is the requester of a reliable connection: the
+// chapter requester.
 package requester
 
 import "github.com/gorxe/gorxe/conformance"

@@ -175,8 +175,8 @@ var reads = []conformance.Case{
 // openTime is the time after which a requester that sends nothing waits for responses.
 const openTime = 30 * time.Millisecond
 
-// checkPart checks that again requests the part of READ r from a packet up to the missing one on, and
-// returns its offset in r in bytes.
+// checkPart checks that again requests the part of READ r from a packet up to the missing one on,
+// and returns its offset in r in bytes.
 func checkPart(t *conformance.T, c *conformance.Conn, r, again *wire.Received, missing int) int {
 	k := int(again.PSN.Diff(r.PSN))
 	off := k * c.Target.MTU

@@ -1,5 +1,5 @@
-// Package responder has the cases of a device that is the responder of a reliable connection: the chapters icrc, psn,
-// responder, rnr and atomic.
+// Package responder has the cases of a device that is the responder of a reliable connection: the
+// chapters icrc, psn, responder, rnr and atomic.
 package responder
 
 import "github.com/gorxe/gorxe/conformance"
