@@ -159,10 +159,15 @@ func (o *Options) read(m *machine.Options, c Column, run func(out, log io.Writer
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("gorxe conform: %w: %s", err, transcript.LastLines(log.String())), failure)
 	}
+	Trim(r)
+	return r, nil
+}
+
+// Trim removes the packets of cases that need no evidence.
+func Trim(r *report.Report) {
 	for i := range r.Cases {
-		if x := &r.Cases[i]; !deviates(x.Verdict) {
+		if x := &r.Cases[i]; !deviates(x.Verdict) || x.Verdict == conformance.Unsupported {
 			x.Packets, x.Pcapng, x.Omitted, x.Output = nil, nil, 0, ""
 		}
 	}
-	return r, nil
 }

@@ -103,6 +103,7 @@ func (f *flags) renderConform(out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+		conform.Trim(r)
 		p.Reports = append(p.Reports, r)
 		p.Took += time.Duration(r.Seconds * float64(time.Second))
 	}
