@@ -48,6 +48,10 @@ func (s *Stock) openPingpong(ctx context.Context, program conformance.Program,
 	if err != nil {
 		conn.Close()
 		p.stop()
+		if s.GIDIndex < 0 {
+			err = fmt.Errorf("%w (a pingpong needs the index of a GID: the one of %v in 'ibv_devinfo -v', with gorxe 0)",
+				err, s.Addr)
+		}
 		return nil, p.explain("the handshake failed", err)
 	}
 	return &connected{process: p, conn: conn, target: conformance.Target{

@@ -31,7 +31,7 @@ Exit status: 0 if no rule is violated (with --baseline: if every verdict is expe
 		Example: `  gorxe conform 192.0.2.7 --dut-start 'ssh -tt root@192.0.2.7'   all cases, programs started by ssh
   gorxe conform 192.0.2.7 --dut-device rxe0 --dut-gid 1 psn      chapter psn, programs started by hand
   gorxe conform 192.0.2.7 --dut-start 'ssh -tt fpga {}' --html page.html --baseline fpga.txt
-  gorxe conform 127.0.0.1 --dut-start 'gorxe run --'             a gorxe daemon on this host
+  gorxe conform 127.0.0.1 --dut-gid 0 --dut-start 'gorxe run --' a gorxe daemon on this host
   gorxe conform --list                                           all cases`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -56,7 +56,8 @@ func (p *params) addFlags(c *cobra.Command) {
 	fs.StringVar(&p.device.Start, "dut-start", "",
 		"shell `command` that runs a program on the device; {} stands for the program, else it is appended")
 	fs.StringVar(&p.device.Name, "dut-device", "", "RDMA `device` of the programs (their -d)")
-	fs.IntVar(&p.device.GIDIndex, "dut-gid", -1, "GID `index` of the programs (their -g or -x)")
+	fs.IntVar(&p.device.GIDIndex, "dut-gid", -1,
+		"GID `index` of the programs (their -g or -x); the pingpongs need it (gorxe: 0)")
 	fs.StringVar(&p.addr, "dut-addr", "", "`address` of the device's RoCEv2 packets (default: HOST)")
 	fs.Uint16Var(&p.device.Port, "dut-port", 18515, "first TCP `port` of the programs; 64 are used in turn")
 	fs.DurationVar(&p.wait, "dut-wait", 0, "`time` to wait for each program (default: 10s, without --dut-start 10m)")
