@@ -145,9 +145,12 @@ func summary(r *report.Report) string {
 	return line
 }
 
-// read runs the tester and reads its report. The log of the run is among the artifacts.
-func (o *Options) read(m *machine.Options, c Column, run func(out, log io.Writer) error) (*report.Report, error) {
-	file, err := os.Create(filepath.Join(m.Artifacts, c.Key()+".log"))
+// read runs the tester and reads its report. The report and the log of run n are among the
+// artifacts.
+func (o *Options) read(m *machine.Options, c Column, n int,
+	run func(out, log io.Writer) error) (*report.Report, error) {
+	name := filepath.Join(m.Artifacts, fmt.Sprintf("%s-%d", c.Key(), n+1))
+	file, err := os.Create(name + ".log")
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +163,11 @@ func (o *Options) read(m *machine.Options, c Column, run func(out, log io.Writer
 		return nil, errors.Join(fmt.Errorf("gorxe conform: %w: %s", err, transcript.LastLines(log.String())), failure)
 	}
 	Trim(r)
-	return r, nil
+	var b bytes.Buffer
+	if err := r.WriteJSON(&b); err != nil {
+		return nil, err
+	}
+	return r, os.WriteFile(name+".json", b.Bytes(), 0o644)
 }
 
 // Trim removes the packets of cases that need no evidence.

@@ -49,7 +49,7 @@ func (o *Options) testGorxe(ctx context.Context, m *machine.Options, c Column,
 	defer stop()
 	for n := range count {
 		m.Step(fmt.Sprintf("testing %s, run %d of %d", c.Name, n+1, count))
-		r, err := o.onHost(ctx, m, c, &l, dir)
+		r, err := o.onHost(ctx, m, c, &l, dir, n)
 		if err != nil {
 			return reports, fmt.Errorf("%s: %w", c.Name, err)
 		}
@@ -150,7 +150,7 @@ func (l *link) daemon(ctx context.Context, m *machine.Options, c Column, dir str
 
 // onHost runs gorxe conform once.
 func (o *Options) onHost(ctx context.Context, m *machine.Options, c Column, l *link,
-	dir string) (*report.Report, error) {
+	dir string, n int) (*report.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	start, kind := m.Gorxe+" run --", "udp"
@@ -158,7 +158,7 @@ func (o *Options) onHost(ctx context.Context, m *machine.Options, c Column, l *l
 		start, kind = "ip netns exec "+l.netns[0]+" "+start, "raw"
 	}
 	t := l.command(ctx, 1, dir, append([]string{m.Gorxe}, o.arguments(c, l.addr[0], l.addr[1], kind, start, "0")...)...)
-	return o.read(m, c, func(out, log io.Writer) error {
+	return o.read(m, c, n, func(out, log io.Writer) error {
 		t.Stdout, t.Stderr = out, log
 		err := t.Run()
 		var exit *exec.ExitError

@@ -72,7 +72,7 @@ func (o *Options) testRxe(ctx context.Context, m *machine.Options, c Column,
 	}
 	for n := range count {
 		m.Step(fmt.Sprintf("testing %s, run %d of %d", c.Name, n+1, count))
-		r, err := o.overCable(ctx, m, g, c)
+		r, err := o.overCable(ctx, m, g, c, n)
 		for _, complaint := range g.Complaints() {
 			o.say("the kernel of %s complains: %s", c.Name, complaint)
 		}
@@ -162,7 +162,8 @@ func (g *guest) awaitGID(ctx context.Context) error {
 const startTime = "60s"
 
 // overCable runs gorxe conform once, in a network namespace with the other end of the cable.
-func (o *Options) overCable(ctx context.Context, m *machine.Options, g *guest, c Column) (*report.Report, error) {
+func (o *Options) overCable(ctx context.Context, m *machine.Options, g *guest, c Column,
+	n int) (*report.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	self, err := os.Executable()
@@ -177,5 +178,5 @@ func (o *Options) overCable(ctx context.Context, m *machine.Options, g *guest, c
 		testerEnd.Addr[cell.IPv4].String(), "raw", start, strconv.Itoa(g.gid))...)
 	t.Argv = append(t.Argv, "--dut-device", deviceEnd.Device, "--dut-wait", startTime, "--timeout", "3s",
 		"--silence", "300ms")
-	return o.read(m, c, func(out, log io.Writer) error { return t.run(ctx, out, log) })
+	return o.read(m, c, n, func(out, log io.Writer) error { return t.run(ctx, out, log) })
 }

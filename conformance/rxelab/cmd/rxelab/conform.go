@@ -46,7 +46,7 @@ func (f *flags) runConform(ctx context.Context, out io.Writer) error {
 	}
 	begin := time.Now()
 	results, err := conform.Run(ctx, f.Options.Options, o)
-	if err = errors.Join(err, f.saveConform(results)); err != nil {
+	if err != nil {
 		return err
 	}
 	err = f.compare(results, out)
@@ -129,18 +129,6 @@ func (f *flags) writeConform(p *conform.Page, out io.Writer) error {
 		return errCells
 	}
 	return nil
-}
-
-// saveConform writes the reports of all runs among the artifacts.
-func (f *flags) saveConform(results []conform.Result) error {
-	var errs []error
-	for _, x := range results {
-		for n, r := range x.Reports {
-			name := fmt.Sprintf("%s-%d.json", x.Key(), n+1)
-			errs = append(errs, create(filepath.Join(f.Artifacts, name), r.WriteJSON))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // create writes a file.
