@@ -138,7 +138,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "changes-opcode", Breaks: "A request that is sent again has another opcode.",
-		Cases: []string{"requester/12"},
+		Cases: []string{"requester/12", "requester/38"},
 		hooks: requester(func(_ *world, _ *history, f *frame, again bool) {
 			if !again {
 				return

@@ -68,6 +68,13 @@ var naks = []conformance.Case{
 		},
 	},
 	{
+		ID: "requester/38", Level: conformance.Shall, Program: conformance.SendClient,
+		Rule: "An acknowledgement that arrives during a repetition does not change what is repeated: each PSN keeps its " +
+			"opcode and payload.",
+		Source: "IBA 9.7.5.1; 9.7.5.1.2",
+		Run:    acknowledgedWhileRepeated,
+	},
+	{
 		ID: "requester/13", Level: conformance.Should, Program: conformance.SendClient,
 		Rule:   "A second NAK, for a gap in the repetition, causes a repetition at once, not after a timeout.",
 		Source: "IBA 9.7.5.2",
@@ -278,3 +285,44 @@ func lastStatus(output string) string {
 
 // tail returns the end of output.
 func tail(output string) string { return strings.TrimSpace(output[max(0, len(output)-200):]) }
+
+// repeatedPackets is the number of packets that acknowledgedWhileRepeated acknowledges at a time,
+// mostly in the middle of a message.
+const repeatedPackets = 3
+
+// acknowledgedWhileRepeated is the script of a requester that gets an ACK for a part of what it has
+// sent, and later, as soon as it repeats the rest, the next one.
+func acknowledgedWhileRepeated(t *conformance.T) {
+	c := t.Connect(conformance.AckTimeout(10))
+	c.Go()
+	begin := c.Target.PSN
+	due, end := begin, begin.Add(clientAll) // due is the first PSN that is not acknowledged
+	first := map[bth.PSN]*wire.Received{}
+	for due != end {
+		r := c.NextRequest(t.Timeout())
+		if r == nil {
+			t.Fail("PSN %d is not repeated within %v after the one before it was acknowledged during a repetition", due,
+				t.Timeout())
+		}
+		was := first[r.PSN]
+		switch {
+		case r.PSN.Diff(begin) < 0 || r.PSN.Diff(end) >= 0:
+			t.Fail("the messages have the PSNs %d to %d, but came %s", begin, end.Sub(1), conformance.Describe(r))
+		case was == nil:
+			first[r.PSN] = r
+			continue
+		case r.Opcode != was.Opcode:
+			t.Fail("PSN %d was %v and is %v when it is repeated", r.PSN, was.Opcode, r.Opcode)
+		case !bytes.Equal(r.Payload, was.Payload):
+			t.Fail("the payload of PSN %d differs when it is repeated", r.PSN)
+		case r.PSN.Diff(due) < 0:
+			continue // repeated before the last ACK arrived
+		}
+		for range repeatedPackets {
+			if first[due] != nil {
+				due = due.Add(1)
+			}
+		}
+		c.Send(c.Ack(due.Sub(1), bth.AckUnlimited))
+	}
+}

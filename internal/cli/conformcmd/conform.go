@@ -60,7 +60,7 @@ func (p *params) addFlags(c *cobra.Command) {
 		"GID `index` of the programs (their -g or -x); the pingpongs need it (gorxe: 0)")
 	fs.StringVar(&p.addr, "dut-addr", "", "`address` of the device's RoCEv2 packets (default: HOST)")
 	fs.Uint16Var(&p.device.Port, "dut-port", 18515, "first TCP `port` of the programs; 64 are used in turn")
-	fs.DurationVar(&p.wait, "dut-wait", 10*time.Minute, "without --dut-start: `time` to wait for each program")
+	fs.DurationVar(&p.wait, "dut-wait", 0, "`time` to wait for each program (default: 10s, without --dut-start 10m)")
 	fs.StringVar(&p.local, "local", "", "local `address` of the tester (default: the one on the route to HOST)")
 	fs.StringVar(&p.link, "link", "auto", "`kind` of link: udp, raw (needs CAP_NET_RAW) or auto (raw if permitted)")
 	fs.StringArrayVar(&p.only, "case", nil, "run only this `case` or chapter; may be repeated")
@@ -82,6 +82,9 @@ func (p *params) addFlags(c *cobra.Command) {
 // longest is the maximum of flags that are a duration.
 const longest = 24 * time.Hour
 
+// defaultWait are the default values of --dut-wait with (false) and without --dut-start.
+var defaultWait = map[bool]time.Duration{false: 10 * time.Second, true: 10 * time.Minute}
+
 // caseLimit limits the duration of a case whose program runs.
 const caseLimit = 30 * time.Second
 
@@ -93,6 +96,9 @@ func (p *params) check(args []string, all []*conformance.Case) (err error) {
 	p.host = args[0]
 	if p.selected, err = choose(all, append(args[1:], p.only...)); err != nil {
 		return err
+	}
+	if p.wait == 0 {
+		p.wait = defaultWait[p.device.Start == ""]
 	}
 	for _, d := range []struct {
 		flag  string

@@ -83,7 +83,10 @@ func (p *params) test(ctx context.Context, e *env, link wire.Link, out *screen) 
 	runner := conformance.Runner{Link: link, Timeout: p.timeout, Silence: p.silence, Limit: caseLimit}
 	order := p.selected
 	watch := absence{limit: maxCases}
-	if p.device.Start == "" {
+	if p.device.Start != "" {
+		p.device.StartTime = p.wait
+		runner.Limit = max(p.wait+caseLimit-defaultWait[false], caseLimit)
+	} else {
 		runner.Limit = max(p.wait, caseLimit) // for the user and the case
 		watch.limit = 1
 		p.device.Ask = out.asker(runner.Limit)

@@ -19,12 +19,21 @@ import (
 
 	"github.com/gorxe/gorxe/conformance/rxelab"
 	"github.com/gorxe/gorxe/conformance/rxelab/cell"
+	"github.com/gorxe/gorxe/conformance/rxelab/conform"
 	"github.com/gorxe/gorxe/conformance/rxelab/report"
 	"github.com/gorxe/gorxe/conformance/rxelab/rival"
 	"github.com/gorxe/gorxe/conformance/rxelab/soak"
 )
 
 func main() {
+	if len(os.Args) > 2 {
+		switch os.Args[1] {
+		case conform.TesterCommand:
+			os.Exit(conform.RunTester(os.Args[2]))
+		case conform.StarterCommand:
+			os.Exit(conform.RunStarter(os.Args[2], os.Args[3:]))
+		}
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout)
@@ -50,6 +59,12 @@ type flags struct {
 	doc, results, render string
 	opcodes, links       string
 	rdmaCoreTests        string
+	conform, cases       string
+	conformDoc           string
+	conformRender        string
+	baselines            string
+	writeBaselines       bool
+	conformRuns          int
 	list                 bool
 }
 
@@ -87,6 +102,7 @@ func parse(args []string) (*flags, error) {
 		"instead of the matrix: run rdma-core's own tests on rxe by run.py of the `directory`; the results go there")
 	soakFlags(fs, &f.soak)
 	rivalFlags(fs, f)
+	conformFlags(fs, f)
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}
@@ -129,6 +145,8 @@ func run(ctx context.Context, args []string, out *os.File) error {
 			return err
 		}
 		return f.finish(r, out)
+	case f.conformRender != "":
+		return f.renderConform(out)
 	case f.list && f.rival.Rounds > 0:
 		return f.runRivals(ctx, out)
 	case f.list:
@@ -144,6 +162,8 @@ func run(ctx context.Context, args []string, out *os.File) error {
 		return f.runSoak(ctx, out)
 	case f.rival.Rounds > 0:
 		return f.runRivals(ctx, out)
+	case f.conform != "":
+		return f.runConform(ctx, out)
 	case f.rdmaCoreTests != "":
 		return f.runRDMACore(ctx, out)
 	}

@@ -1,0 +1,95 @@
+package conform
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorxe/gorxe/conformance"
+	"github.com/gorxe/gorxe/conformance/cases"
+	"github.com/gorxe/gorxe/conformance/report"
+)
+
+func exists(id string) bool {
+	return slices.ContainsFunc(cases.All(), func(c *conformance.Case) bool { return c.ID == id })
+}
+
+func TestDeviationsNameCases(t *testing.T) {
+	seen := map[string]bool{}
+	for _, d := range Deviations() {
+		if len(d.Text) < 80 {
+			t.Errorf("%v: the explanation is %q", d.Cases, d.Text)
+		}
+		for _, id := range d.Cases {
+			if !exists(id) || seen[id] {
+				t.Errorf("%q is no case, or has two explanations", id)
+			}
+			seen[id] = true
+		}
+	}
+}
+
+func TestColumnsAreSelectedByKey(t *testing.T) {
+	chosen, err := Select([]string{"gorxe-xdp", "rxe-6.12"})
+	if err != nil || len(chosen) != 2 || chosen[0].Link != "xdp" || chosen[1].Suite != "trixie" {
+		t.Errorf("%v, %v", chosen, err)
+	}
+	if _, err := Select([]string{"rxe-5"}); err == nil || !strings.Contains(err.Error(), "rxe-6.12") {
+		t.Errorf("%v, want the columns that there are", err)
+	}
+}
+
+// two are reports of two devices.
+func two() []*report.Report {
+	one := report.Case{ID: "psn/3", Rule: "a | b", Source: "IBA", Verdict: conformance.Pass}
+	bad := one
+	bad.Verdict, bad.Detail, bad.Pcapng = conformance.Fail, "no NAK.", []byte{1}
+	return []*report.Report{
+		{Header: report.Header{Device: "rxe 6.1"}, Cases: []report.Case{bad}},
+		{Header: report.Header{Device: "gorxe udp"}, Cases: []report.Case{one}},
+	}
+}
+
+func TestPage(t *testing.T) {
+	p := &Page{Reports: two(), Left: []Result{{Column: Column{Name: "gorxe xdp"}, Left: "no root"}},
+		Deviations: []Deviation{{[]string{"psn/3"}, "It has a reason."}}}
+	var b strings.Builder
+	if err := p.Write(&b, "conformance"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"- rxe 6.1: **fail**. no NAK. [rxe-6.1-psn-3.pcapng](conformance/rxe-6.1-psn-3.pcapng)\n",
+		"\nIt has a reason.\n", "| psn/3 | shall | a \\| b | **✕ fail** | ✓ |\n", "gorxe xdp was not run: no root.",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page lacks %q:\n%s", want, b.String())
+		}
+	}
+	if missing := p.Unexplained(); len(missing) > 0 {
+		t.Errorf("%v", missing)
+	}
+	p.Deviations = nil
+	if missing := p.Unexplained(); len(missing) != 1 {
+		t.Errorf("%v, want the failure without an explanation", missing)
+	}
+	dir := t.TempDir()
+	if err := p.WriteCaptures(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBaselinesAreComparedPerColumn(t *testing.T) {
+	dir := t.TempDir()
+	rxe := Result{Column: Columns[0], Reports: two()[:1]}
+	if lines, err := rxe.Differences(dir); err != nil || len(lines) > 0 {
+		t.Errorf("without a baseline: %v, %v", lines, err)
+	}
+	if err := rxe.WriteBaseline(dir); err != nil {
+		t.Fatal(err)
+	}
+	rxe.Reports = append(rxe.Reports, two()[1])
+	lines, err := rxe.Differences(dir)
+	if err != nil || len(lines) != 1 || !strings.Contains(lines[0], "run 2: psn/3: pass") {
+		t.Errorf("%v, %v; want that the second run differs", lines, err)
+	}
+}
