@@ -23,7 +23,7 @@ A          ?= HEAD~1
 B          ?= HEAD
 COUNT      ?= 6
 
-.PHONY: help build check lint cross programs frameworks interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-programs interop-rdma-core interop-soak conformance pairs bench bench-beside bench-vm bench-trace gobench bench-compare fuzz simulate cover mutants soak hostile kills
+.PHONY: help build check lint cross programs frameworks interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-programs interop-rdma-core interop-soak conformance conformance-self pairs bench bench-beside bench-vm bench-trace gobench bench-compare fuzz simulate cover mutants soak hostile kills
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -77,6 +77,9 @@ interop-soak: ## clients of rxe come to gorxe daemon for DURATION while 1 % of t
 
 conformance: ## gorxe conform against Linux rxe 6.1 and 6.12 in QEMU and gorxe with links of each kind (raw and xdp as root); writes docs/conformance.md, the same as HTML and captures of deviations
 	go run ./conformance/rxelab/cmd/rxelab -conform all -conform-doc docs/conformance.md -baselines conformance/baselines
+
+conformance-self: ## the conformance tester against endpoints that break one rule each
+	go test -count=1 -v ./conformance/self -run TestEveryMutantIsCaught -long
 
 pairs: ## the same matrix with gorxe at both ends, on loopback and, as root, over veth with links of each kind
 	go run ./conformance/rxelab/cmd/pairs -level $(LEVEL) -doc docs/gorxe-to-gorxe.md

@@ -87,7 +87,7 @@ func (f *fake) Send(_ netip.Addr, p *wire.Packet) ([]byte, error) {
 	case unusual && (f.takes == nil || !f.takes(p)):
 	case p.Opcode == bth.CNP:
 		if p.Edit == nil {
-			f.delay = 3 * time.Millisecond
+			f.delay = 50 * time.Millisecond
 		}
 		if f.answers {
 			f.reply(bth.Packet{Opcode: bth.RCAck, PSN: p.PSN, AETH: bth.AETH{Syndrome: 31, MSN: f.msn}}, nil)
@@ -195,7 +195,7 @@ func (f *fake) run(t *testing.T, device interface {
 		t.Fatalf("no case %v", ids)
 	}
 	r := conformance.Runner{Device: device, Link: device, Timeout: 200 * time.Millisecond,
-		Silence: 2 * time.Millisecond}
+		Silence: 25 * time.Millisecond}
 	out := map[string]*conformance.Result{}
 	for _, x := range r.Run(t.Context(), all) {
 		out[x.Case.ID] = x
