@@ -136,8 +136,8 @@ func (p *Packet) decodePayload(b []byte, info *OpcodeInfo) error {
 }
 
 // setPayload sets p.Payload to b, the payload without pad. It checks the type of the syndrome. The
-// payload of an ATOMIC WRITE may have any length: the responder answers one that is not 8 bytes with
-// a NAK (oA19-28).
+// payload of an ATOMIC WRITE may have any length: the responder answers one that is not 8 bytes
+// with a NAK (oA19-28).
 func (p *Packet) setPayload(b []byte, info *OpcodeInfo) error {
 	if info.Headers&HasAETH != 0 && !p.AETH.Syndrome.typeDefined() {
 		return refuse(ReasonSyndrome)

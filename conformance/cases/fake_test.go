@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"net"
 	"net/netip"
-	"sync"
 	"testing"
 	"time"
 
@@ -34,7 +33,6 @@ type fake struct {
 
 	in     chan *wire.Received
 	closed chan struct{}
-	once   sync.Once
 	local  conformance.Local
 	psn    bth.PSN // expected
 	msn    uint32

@@ -32,7 +32,7 @@ const (
 // ping serves a connection as rping does.
 func (s *service) ping(ctx context.Context, r *verbs.ConnRequest) {
 	p := &pinger{s: s, recvBuf: make([]byte, pingMessage), pingBuf: make([]byte, maxPing)}
-	if err := p.serve(ctx, r); err != nil && ctx.Err() == nil {
+	if err := p.serve(ctx, r); ctx.Err() == nil {
 		s.printf("%v\n", err)
 	}
 	if p.qp != nil {
@@ -40,6 +40,7 @@ func (s *service) ping(ctx context.Context, r *verbs.ConnRequest) {
 	}
 }
 
+// serve serves a connection until an error ends it, which it returns.
 func (p *pinger) serve(ctx context.Context, r *verbs.ConnRequest) (err error) {
 	if p.cq, err = p.s.ctx.CreateCQ(64); err != nil {
 		return err

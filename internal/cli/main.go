@@ -41,8 +41,8 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // commands are the subcommands of the program.
 var commands = append([]app.Command{
-	cmtool.Command, conformcmd.Command, demo.Command, doctor.Command, runcmd.Command, devinfo.Command, pingpong.Command, perf.Command,
-	rpingcmd.Command, regioncmd.Command, daemoncmd.Command, runcmd.StartCommand, tracecmd.Command,
+	cmtool.Command, conformcmd.Command, demo.Command, doctor.Command, runcmd.Command, devinfo.Command, pingpong.Command,
+	perf.Command, rpingcmd.Command, regioncmd.Command, daemoncmd.Command, runcmd.StartCommand, tracecmd.Command,
 	topcmd.Command, extcapcmd.Command,
 }, daemoncmd.InspectCommands...)
 

@@ -42,9 +42,9 @@ func DecodeEthernet(b []byte) (d Datagram, err error) {
 }
 
 // DecodeIP decodes a packet that starts with the IP header. A packet with IPv4 options is no RoCEv2
-// packet (CA17-3, CA17-24): the error is ErrHeader; with IPv6 extension headers it is ErrNotRoCE. The UDP checksum is not verified: it may be
-// absent or, in packets sent by this host, incomplete because the network device completes it. The
-// ICRC, which the caller verifies, covers more.
+// packet (CA17-3, CA17-24): the error is ErrHeader; with IPv6 extension headers it is ErrNotRoCE.
+// The UDP checksum is not verified: it may be absent or, in packets sent by this host, incomplete
+// because the network device completes it. The ICRC, which the caller verifies, covers more.
 func DecodeIP(b []byte) (Datagram, error) {
 	if len(b) == 0 {
 		return Datagram{}, ErrTruncated
