@@ -97,10 +97,10 @@ func (p *Page) deviations(b *bufio.Writer, captures string) {
 }
 
 // unseen are deviations of rxe that the lab's other tests have found.
-const unseen = "Two deviations of rxe need a program that stock tools do not have: it repeats a FLUSH and an ATOMIC WRITE with\n" +
-	"address 0. One is a race that a busy machine loses: rxe 6.1 occasionally numbers the packets of a repeated message one\n" +
-	"PSN too high, so that a PSN has another opcode than the first time (requester/12 and requester/38 would show it). The\n" +
-	"[lab](../conformance/rxelab/README.md) has found them with other tests.\n"
+const unseen = "Stock programs do not show two deviations: rxe repeats a FLUSH and an ATOMIC WRITE with address 0. Another one is a\n" +
+	"race on a busy machine, which no run has shown: rxe 6.1 occasionally numbers the packets of a repeated message one PSN\n" +
+	"too high, so that a PSN has another opcode than the first time (requester/12, requester/38). Other tests of the\n" +
+	"[lab](../conformance/rxelab/README.md) have found them.\n"
 
 // saying is what a case says about devices.
 type saying struct {
