@@ -28,6 +28,8 @@ type Options struct {
 	Cases   []string // cases and chapters; nil: all
 	Runs    int      // number of runs of each column
 	Say     func(text string)
+
+	version string // of gorxe, for reports
 }
 
 func (o *Options) say(format string, args ...any) { o.Say(fmt.Sprintf(format, args...)) }
@@ -88,6 +90,7 @@ func Run(ctx context.Context, m machine.Options, o Options) ([]Result, error) {
 	if err := o.prepare(ctx, &m, work); err != nil {
 		return nil, err
 	}
+	o.version = "gorxe " + host.GorxeVersion(ctx, m.Gorxe)
 	var results []Result
 	for _, c := range o.Columns {
 		x := Result{Column: c}
@@ -162,6 +165,7 @@ func (o *Options) read(m *machine.Options, c Column, n int,
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("gorxe conform: %w: %s", err, transcript.LastLines(log.String())), failure)
 	}
+	r.Gorxe = o.version
 	Trim(r)
 	var b bytes.Buffer
 	if err := r.WriteJSON(&b); err != nil {

@@ -93,3 +93,11 @@ func TestBaselinesAreComparedPerColumn(t *testing.T) {
 		t.Errorf("%v, %v; want that the second run differs", lines, err)
 	}
 }
+
+func TestTheBaselinesOfTheRepositoryAreValid(t *testing.T) {
+	for _, c := range Columns {
+		if b, err := readBaseline(c.baseline("../../baselines")); err != nil || b == nil {
+			t.Errorf("%s: %v, %v", c.Name, b, err)
+		}
+	}
+}
