@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorxe/gorxe/conformance"
 	"github.com/gorxe/gorxe/conformance/cases"
 )
 
@@ -22,6 +23,10 @@ func TestEveryMutantIsCaught(t *testing.T) {
 	o := Options{Cases: cases.All(), Mutants: Mutants()}
 	if !*long {
 		o.Partial = true
+		// These chapters measure times, which a busy host changes.
+		o.Cases = slices.DeleteFunc(o.Cases, func(c *conformance.Case) bool {
+			return c.Chapter() == "requester" || c.Chapter() == "congestion"
+		})
 		o.Mutants = slices.DeleteFunc(o.Mutants, func(m *Mutant) bool { return !strings.HasPrefix(m.Cases[0], "psn/") })
 	}
 	r, err := Run(t.Context(), o)
