@@ -120,7 +120,7 @@ var congestion = []conformance.Case{
 				t.Unsupported("the device does not reduce the rate of READ responses")
 			}
 			for begin := time.Now(); time.Since(begin) < maxRecovery; {
-				if readTime(t, c, nil) < recovery*before {
+				if readTime(t, c) < recovery*before {
 					t.Sample("time to recover", "ms", float64(time.Since(begin).Milliseconds()))
 					return
 				}
@@ -247,14 +247,23 @@ func cnpIntervals(t *conformance.T) {
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
-// slowed returns the median time of a READ before and during CNPs.
+// slowed returns the median time of a READ before CNPs and the lower quartile during them: a busy
+// host slows some READs, a sender that obeys CNPs nearly all.
 func slowed(t *conformance.T, c *conformance.Conn) (before, during time.Duration) {
-	return readTime(t, c, nil), readTime(t, c, func() { c.Send(cnp(c)) })
+	before = readTime(t, c)
+	times := readTimes(t, c, func() { c.Send(cnp(c)) })
+	return before, times[len(times)/4]
 }
 
-// readTime returns the median time of READs, one after the other. each is called before each of
+// readTime returns the median time of READs.
+func readTime(t *conformance.T, c *conformance.Conn) time.Duration {
+	times := readTimes(t, c, nil)
+	return times[len(times)/2]
+}
+
+// readTimes returns the sorted times of READs, one after the other. each is called before each of
 // them.
-func readTime(t *conformance.T, c *conformance.Conn, each func()) time.Duration {
+func readTimes(t *conformance.T, c *conformance.Conn, each func()) []time.Duration {
 	var times []time.Duration
 	for range measuredReads {
 		if each != nil {
@@ -273,5 +282,5 @@ func readTime(t *conformance.T, c *conformance.Conn, each func()) time.Duration 
 		c.PSN = c.PSN.Add(uint32(responses))
 	}
 	slices.Sort(times)
-	return times[len(times)/2]
+	return times
 }

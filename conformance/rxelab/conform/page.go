@@ -19,10 +19,9 @@ var marks = [conformance.Verdicts]string{"✓", "**✕ fail**", "**! warn**", "?
 	"○ not run", "~ inconclusive"}
 
 // legend explains marks.
-const legend = "✓ the rule holds; ✕ a mandatory rule is violated; ! a recommendation\n" +
-	"is violated; ? the specification leaves it open or respected implementations differ; • observed, neither right nor\n" +
-	"wrong; – the device or its programs cannot do it; ○ the tester could not do it there; ~ the test did not take place as\n" +
-	"planned.\n"
+const legend = "✓ the rule holds; ✕ a mandatory rule is violated; ! a recommendation is violated; ? the specification leaves it\n" +
+	"open or respected implementations differ; • observed, neither right nor wrong; – the device or its programs cannot do\n" +
+	"it; ○ the tester could not do it there; ~ the test did not take place as planned.\n\n"
 
 // Page is the published matrix.
 type Page struct {
