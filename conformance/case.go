@@ -25,6 +25,17 @@ func (c *Case) Chapter() string {
 	return chapter
 }
 
+// Pointers returns the cases of several tables, in order.
+func Pointers(tables ...[]Case) []*Case {
+	var all []*Case
+	for _, t := range tables {
+		for i := range t {
+			all = append(all, &t[i])
+		}
+	}
+	return all
+}
+
 // Level is how binding a rule is.
 type Level uint8
 

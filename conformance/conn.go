@@ -225,8 +225,8 @@ func (c *Conn) Quiet(why string) {
 	}
 }
 
-// Probe sends p, a correct request, and waits for a response that matches. Otherwise the case is
-// inconclusive before the test and fails after it: use Control before, and Alive after the test.
+// probe sends p, a correct request, and waits for a response that matches. If none comes, it calls
+// otherwise, which ends the case.
 func (c *Conn) probe(p *wire.Packet, m Match, otherwise func(format string, args ...any)) *wire.Received {
 	c.Send(p)
 	r := c.Response(c.t.Timeout())

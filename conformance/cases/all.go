@@ -11,20 +11,10 @@ import (
 
 // All returns all cases in the order of the chapters.
 func All() []*conformance.Case {
-	all := slices.Concat(pointers(header, headerReceived, uc, ucWrite, ud, congestion), responder.All(),
-		requester.All(), cm.All())
+	all := slices.Concat(conformance.Pointers(header, headerReceived, uc, ucWrite, ud, congestion),
+		responder.All(), requester.All(), cm.All())
 	slices.SortStableFunc(all, func(x, y *conformance.Case) int {
 		return slices.Index(conformance.Chapters(), x.Chapter()) - slices.Index(conformance.Chapters(), y.Chapter())
 	})
-	return all
-}
-
-func pointers(tables ...[]conformance.Case) []*conformance.Case {
-	var all []*conformance.Case
-	for _, t := range tables {
-		for i := range t {
-			all = append(all, &t[i])
-		}
-	}
 	return all
 }

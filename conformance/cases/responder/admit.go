@@ -1,6 +1,8 @@
 package responder
 
 import (
+	"slices"
+
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/conformance"
 	"github.com/gorxe/gorxe/conformance/wire"
@@ -13,15 +15,9 @@ var admit = []conformance.Case{
 		ID: "responder/1", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A packet with a transport header version other than 0 is dropped.",
 		Source: "IBA 9.6.1.1; Linux rxe_recv.c, hdr_check",
-		Run: dropped("a request of another transport header version", func(c *conformance.Conn) []*wire.Packet {
-			var all []*wire.Packet
-			for v := uint8(1); v < 16; v++ {
-				p := c.Write(0, pattern(8, 1))
-				p.Version = v
-				all = append(all, p)
-			}
-			return all
-		}),
+		Run: dropped("a request of another transport header version", writes(span(1, 16), func(p *wire.Packet, v int) {
+			p.Version = uint8(v)
+		})),
 	},
 	{
 		ID: "responder/2", Level: conformance.Shall, Program: conformance.WriteServer,
@@ -96,43 +92,25 @@ var admit = []conformance.Case{
 		ID: "responder/8", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "FECN and BECN in a request do not keep it from being executed.",
 		Source: "IBA CA17-29",
-		Run: executed(func(c *conformance.Conn) []*wire.Packet {
-			var all []*wire.Packet
-			for bits := range 4 {
-				p := c.Write(0, pattern(8, 1))
-				p.FECN, p.BECN = bits&1 != 0, bits&2 != 0
-				all = append(all, p)
-			}
-			return all
-		}),
+		Run: executed(writes(span(0, 4), func(p *wire.Packet, bits int) {
+			p.FECN, p.BECN = bits&1 != 0, bits&2 != 0
+		})),
 	},
 	{
 		ID: "responder/9", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "Reserved bits of the BTH are ignored.",
 		Source: "IBA 9.2",
-		Run: executed(func(c *conformance.Conn) []*wire.Packet {
-			var all []*wire.Packet
-			for _, bit := range []int{34, 35, 36, 37, 38, 39, 65, 66, 67, 68, 69, 70, 71} {
-				p := c.Write(0, pattern(8, 1))
-				p.Edit = flip(bit)
-				all = append(all, p)
-			}
-			return all
-		}),
+		Run: executed(writes(slices.Concat(span(34, 40), span(65, 72)), func(p *wire.Packet, bit int) {
+			p.Edit = flip(bit)
+		})),
 	},
 	{
 		ID: "responder/10", Level: conformance.Should, Program: conformance.WriteServer,
 		Rule:   "A request is executed with MigReq 1, as RNICs set it, and 0, as Linux rxe does.",
 		Source: "IBA 9.2.4, 17.2.8; Linux rxe_req.c, init_req_packet",
-		Run: executed(func(c *conformance.Conn) []*wire.Packet {
-			var all []*wire.Packet
-			for n := range 4 {
-				p := c.Write(0, pattern(8, 1))
-				p.MigReq = n%2 == 0
-				all = append(all, p)
-			}
-			return all
-		}),
+		Run: executed(writes(span(0, 4), func(p *wire.Packet, n int) {
+			p.MigReq = n%2 == 0
+		})),
 	},
 	{
 		ID: "responder/11", Level: conformance.Shall, Program: conformance.WriteServer,

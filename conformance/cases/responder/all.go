@@ -6,14 +6,6 @@ import "github.com/gorxe/gorxe/conformance"
 
 // All returns the cases of the package.
 func All() []*conformance.Case {
-	var all []*conformance.Case
-	for _, table := range [][]conformance.Case{
-		icrc, psn, admit, acknowledges, reads, duplicates, order, lengths,
-		access, flushes, receiverNotReady, atomic,
-	} {
-		for i := range table {
-			all = append(all, &table[i])
-		}
-	}
-	return all
+	return conformance.Pointers(icrc, psn, admit, acknowledges, reads, duplicates, order, lengths, access, flushes,
+		receiverNotReady, atomic)
 }

@@ -14,15 +14,9 @@ var icrc = []conformance.Case{
 		ID: "icrc/1", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "A packet with a wrong bit in its ICRC is dropped without a reply and changes nothing.",
 		Source: "IBA CA17-24; Linux rxe_icrc.c, rxe_icrc_check",
-		Run: dropped("a request with a wrong ICRC", func(c *conformance.Conn) []*wire.Packet {
-			var all []*wire.Packet
-			for bit := range 32 {
-				p := c.Write(0, pattern(8, 1))
-				p.Damage = flip(-1 - bit)
-				all = append(all, p)
-			}
-			return all
-		}),
+		Run: dropped("a request with a wrong ICRC", writes(span(0, 32), func(p *wire.Packet, bit int) {
+			p.Damage = flip(-1 - bit)
+		})),
 	},
 	{
 		ID: "icrc/2", Level: conformance.Shall, Program: conformance.WriteServer,
@@ -57,29 +51,17 @@ var icrc = []conformance.Case{
 		ID: "icrc/4", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "The seven reserved bits beside AckReq are covered by the ICRC.",
 		Source: "IBA CA17-22",
-		Run: dropped("a request with a changed reserved bit", func(c *conformance.Conn) []*wire.Packet {
-			var all []*wire.Packet
-			for bit := 65; bit < 72; bit++ {
-				p := c.Write(0, pattern(8, 1))
-				p.Damage = flip(bit)
-				all = append(all, p)
-			}
-			return all
-		}),
+		Run: dropped("a request with a changed reserved bit", writes(span(65, 72), func(p *wire.Packet, bit int) {
+			p.Damage = flip(bit)
+		})),
 	},
 	{
 		ID: "icrc/5", Level: conformance.Shall, Program: conformance.WriteServer,
 		Rule:   "FECN, BECN and the six reserved bits beside them may change on the way: the ICRC does not cover them.",
 		Source: "IBA CA17-22, CA17-29",
-		Run: executed(func(c *conformance.Conn) []*wire.Packet {
-			var all []*wire.Packet
-			for bit := 32; bit < 40; bit++ {
-				p := c.Write(0, pattern(8, 1))
-				p.Damage = flip(bit)
-				all = append(all, p)
-			}
-			return all
-		}),
+		Run: executed(writes(span(32, 40), func(p *wire.Packet, bit int) {
+			p.Damage = flip(bit)
+		})),
 	},
 	{
 		ID: "icrc/6", Level: conformance.Shall, Program: conformance.WriteServer,

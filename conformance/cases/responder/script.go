@@ -16,6 +16,29 @@ func one(build func(c *conformance.Conn) *wire.Packet) packets {
 	return func(c *conformance.Conn) []*wire.Packet { return []*wire.Packet{build(c)} }
 }
 
+// writes returns the packets of a case that sends a WRITE of eight bytes for each value: change
+// sets what depends on the value.
+func writes(values []int, change func(p *wire.Packet, value int)) packets {
+	return func(c *conformance.Conn) []*wire.Packet {
+		var all []*wire.Packet
+		for _, v := range values {
+			p := c.Write(0, pattern(8, 1))
+			change(p, v)
+			all = append(all, p)
+		}
+		return all
+	}
+}
+
+// span returns the numbers from the first to before the end.
+func span(first, end int) []int {
+	var all []int
+	for n := first; n < end; n++ {
+		all = append(all, n)
+	}
+	return all
+}
+
 // executed returns a script: each of the packets, a correct request of one packet without a
 // response of its own, must be acknowledged and increment the MSN.
 func executed(build packets) func(t *conformance.T) {
