@@ -217,11 +217,8 @@ func (a *Analyzer) learnTimer(st *stream, r *record) {
 // forgot reports whether the current packet, with PSN psn, requests a READ or atomic again that was
 // answered in the capture and is no longer remembered.
 func (a *Analyzer) forgot(st *stream, psn bth.PSN) bool {
-	switch a.info.Op {
-	case bth.OpReadRequest, bth.OpCmpSwap, bth.OpFetchAdd:
-		return st.exact && psn.Diff(st.una) < 0 && psn.Diff(st.began) >= 0 && st.works.find(psn) == nil
-	}
-	return false
+	return hasData(a.info.Op) && st.exact && psn.Diff(st.una) < 0 && psn.Diff(st.began) >= 0 &&
+		st.works.find(psn) == nil
 }
 
 // unassigned reports whether responses to c may be in the capture that could not be assigned to it.
@@ -303,11 +300,8 @@ func (a *Analyzer) mayImply(c *conn, st *stream, e *evidence) bool {
 		return false
 	}
 	i := st.works.index(s)
-	switch a.info.Op {
-	case bth.OpReadRequest, bth.OpCmpSwap, bth.OpFetchAdd:
-		if i < 0 {
-			return true // responses were captured, the earlier request was not
-		}
+	if i < 0 && hasData(a.info.Op) {
+		return true // responses were captured, the earlier request was not
 	}
 	if e.waited > usualTimer*int64(c.RTT.Min) {
 		return false

@@ -204,8 +204,11 @@ type work struct {
 }
 
 // dataOp reports whether the response carries data that the requester needs.
-func (w *work) dataOp() bool {
-	return w.op == bth.OpReadRequest || w.op == bth.OpCmpSwap || w.op == bth.OpFetchAdd
+func (w *work) dataOp() bool { return hasData(w.op) }
+
+// hasData reports whether the response to an operation carries data that the requester needs.
+func hasData(op bth.Operation) bool {
+	return op == bth.OpReadRequest || op == bth.OpCmpSwap || op == bth.OpFetchAdd
 }
 
 // answerOp returns the operation of the packets that respond to w: OpAck, OpReadResponse or
