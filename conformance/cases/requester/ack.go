@@ -214,10 +214,10 @@ var acks = []conformance.Case{
 // unacknowledged, so a timeout repeats them from the first one on, unchanged.
 func ignored(what string, answer func(c *conformance.Conn, first bth.PSN) *wire.Packet) func(*conformance.T) {
 	return func(t *conformance.T) {
-		c := t.Connect(conformance.AckTimeout(14))
+		c := t.Connect(conformance.AckTimeout(16))
 		all := c.Start(clientPackets)
 		begin := all[0]
-		// The answer comes when the device waits for one.
+		// The answer comes when the device waits for one, long before it repeats its requests.
 		all = append(all, c.Idle(20*time.Millisecond)...)
 		c.Send(answer(c, begin.PSN))
 		r := repetition(t, c, all[len(all)-1].PSN, what)
