@@ -53,7 +53,7 @@ func (c *Conn) deliver(r *wire.Received) {
 // Go lets the client program begin its traffic.
 func (c *Conn) Go() {
 	if err := c.peer.Go(); err != nil {
-		c.t.Inconclusive("%v: %v", c.program, err)
+		c.t.noStart("%v: %v", c.program, err)
 	}
 }
 

@@ -49,14 +49,18 @@ type Result struct {
 	Packets []Entry
 	Dropped int
 	Output  string // of the device's programs
+
+	opening opening
 }
 
 func (r *Runner) timeout() time.Duration { return cmp.Or(r.Timeout, time.Second) }
 func (r *Runner) silence() time.Duration { return cmp.Or(r.Silence, 250*time.Millisecond) }
 
 // Run runs the cases in order and returns their results, fewer if ctx ends. A case that fails or
-// warns is run a second time; if the result differs, it is inconclusive. Run receives from the
-// link until it returns; it does not close it.
+// warns is run a second time; if the result differs, it is inconclusive. A case whose program does
+// not start, or breaks off its handshake, is run a second time too, unless the program before it
+// did not start either; its log says so. Run receives from the link until it returns; it does not
+// close it.
 func (r *Runner) Run(ctx context.Context, cases []*Case) []*Result {
 	ctx, stop := context.WithCancel(ctx)
 	r.conns = map[bth.QPN]*Conn{}
@@ -67,14 +71,21 @@ func (r *Runner) Run(ctx context.Context, cases []*Case) []*Result {
 	defer receiver.Wait()
 	defer stop()
 	var all []*Result
+	starts := false // the program that was started last did start
 	for i, c := range cases {
 		if ctx.Err() != nil {
 			break
 		}
 		r.prepare(cases[i:])
-		x := r.once(ctx, c)
+		x := r.once(ctx, c, "")
+		// The repetition is for a program that fails now and then. A device that starts none must
+		// not cost its time twice.
+		if x.opening == brokenStart && starts && ctx.Err() == nil {
+			x = r.once(ctx, c, fmt.Sprintf("the case was run again, because a program did not start: %s", x.Detail))
+		}
+		starts = x.opening == opened || x.opening == notOpened && starts
 		if x.Verdict == Fail || x.Verdict == Warn {
-			if again := r.once(ctx, c); again.Verdict != x.Verdict {
+			if again := r.once(ctx, c, ""); again.Verdict != x.Verdict {
 				x.Detail = fmt.Sprintf("%s the first time (%s), %s the second (%s)", x.Verdict, x.Detail, again.Verdict,
 					again.Detail)
 				x.Verdict = Inconclusive
@@ -112,8 +123,8 @@ func (r *Runner) prepare(cases []*Case) {
 	d.Prepare(next)
 }
 
-// once runs a case once.
-func (r *Runner) once(ctx context.Context, c *Case) *Result {
+// once runs a case once. Its log begins with note, unless that is empty.
+func (r *Runner) once(ctx context.Context, c *Case, note string) *Result {
 	x := &Result{Case: c}
 	begin := time.Now()
 	if c.Raw && !r.Link.Raw() {
@@ -127,6 +138,9 @@ func (r *Runner) once(ctx context.Context, c *Case) *Result {
 	r.mu.Lock()
 	r.log = t.log
 	r.mu.Unlock()
+	if note != "" {
+		t.log.note(note)
+	}
 	x.Verdict, x.Detail = script(t)
 	t.close()
 	if x.Verdict == Pass {
@@ -135,7 +149,7 @@ func (r *Runner) once(ctx context.Context, c *Case) *Result {
 			x.Verdict = Measured
 		}
 	}
-	x.Values, x.Output, x.Elapsed = t.values, t.output, time.Since(begin)
+	x.Values, x.Output, x.Elapsed, x.opening = t.values, t.output, time.Since(begin), t.opening
 	x.Packets, x.Dropped = t.log.take()
 	return x
 }

@@ -27,8 +27,9 @@ func (t *T) ServiceOf(p Program) *Service {
 	case errors.Is(err, ErrUnsupported):
 		t.Unsupported("%v: %v", p, err)
 	case err != nil:
-		t.Inconclusive("%v: %v", p, err)
+		t.noStart("%v: %v", p, err)
 	}
+	t.opening = opened
 	t.services = append(t.services, peer)
 	target := peer.Target()
 	return &Service{GSI: t.GSI(target.Addr), ID: cmsg.TCP.Service(target.Port), Target: target, program: p, peer: peer}
@@ -106,12 +107,11 @@ func (s *Service) Connect(setup ...Setup) *Conn {
 		case errors.Is(s.ended(), ErrUnsupported):
 			s.t.Unsupported("%v: %v: %s", s.program, s.ended(), s.peer.Output())
 		case s.ended() != nil:
-			s.t.Inconclusive("%v ended before it accepted a connection: %v: %s", s.program, s.ended(), s.peer.Output())
+			s.t.noStart("%v ended before it accepted a connection: %v: %s", s.program, s.ended(), s.peer.Output())
 		case m == nil && time.Now().After(end):
 			s.t.Inconclusive("%v does not answer a REQ", s.program)
 		case time.Now().After(end):
-			s.t.Inconclusive("%v does not listen at its port after %v: %s", s.program, s.listenTime(),
-				s.peer.Output())
+			s.t.noStart("%v does not listen at its port after %v: %s", s.program, s.listenTime(), s.peer.Output())
 		}
 		s.t.Sleep(listenInterval)
 	}

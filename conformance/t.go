@@ -25,7 +25,17 @@ type T struct {
 	others   string // see Lenient
 	values   []Value
 	output   string // of the programs
+	opening  opening
 }
+
+// opening is what became of the programs of a script.
+type opening uint8
+
+const (
+	notOpened   opening = iota // the script needed none
+	opened                     // all started
+	brokenStart                // one did not start or broke off its handshake, which ended the script
+)
 
 // ended is the panic value that ends a script.
 type ended struct {
@@ -69,6 +79,12 @@ func (t *T) NotRun(format string, args ...any) { t.end(NotRun, format, args...) 
 // Inconclusive ends the case: the test did not take place as planned, for a reason that is no
 // fault of the device.
 func (t *T) Inconclusive(format string, args ...any) { t.end(Inconclusive, format, args...) }
+
+// noStart ends the case: a program did not start or broke off its handshake.
+func (t *T) noStart(format string, args ...any) {
+	t.opening = brokenStart
+	t.Inconclusive(format, args...)
+}
 
 // Observe adds a sentence to the detail of the result. A case of level Observed needs one.
 func (t *T) Observe(format string, args ...any) {
@@ -150,8 +166,9 @@ func (t *T) ConnectTo(p Program, setup ...Setup) *Conn {
 	case errors.Is(err, ErrUnsupported):
 		t.Unsupported("%v: %v", p, err)
 	case err != nil:
-		t.Inconclusive("%v: %v", p, err)
+		t.noStart("%v: %v", p, err)
 	}
+	t.opening = opened
 	c.peer = peer
 	c.Target = peer.Target()
 	c.expected = c.Target.PSN

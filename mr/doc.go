@@ -15,16 +15,16 @@
 // rejects all accesses from then on, as does the Region of an invalidated key.
 //
 // Programs wait for data by polling the last byte of a buffer. [Region.WriteFinal] therefore
-// makes the end of a message visible last, and [Region.LoadByte] polls without a data race.
+// makes the end of a message visible last, and [Region.LoadByte] polls it without a data race.
 //
 // The package creates no lock and starts no goroutine. The caller serializes the methods that
 // change a Table or what a key resolves to. Lookups and accesses through Regions (checks,
 // reads, writes and atomics) may run concurrently with each other and with Register,
 // AllocWindow and AllocFast, but not with the other methods, such as Bind, Invalidate and
 // Deregister. Overlapping reads and writes are unordered, as in any shared memory; LoadByte and
-// LoadUint64 run concurrently with a writer without a data race, and atomics are atomic with
-// respect to each other once [Table.GuardAtomics] has set the lock. See [Memory] for the
-// requirements on memory.
+// LoadUint64 run concurrently with WriteFinal without a data race on its last bytes, and atomics
+// are atomic with respect to each other once [Table.GuardAtomics] has set the lock. See [Memory]
+// for the requirements on memory.
 //
 // The rules are those of IBA volume 1, 10.6 (memory management) and 9.7.4.1 (how a responder
 // validates requests), as Linux verbs apply them.

@@ -52,8 +52,16 @@ func (r *Region) WriteFinal(addr uint64, src []byte) error {
 // may read the whole message with plain loads. It returns 0 if addr is out of bounds, the region is
 // no longer valid, or the memory cannot be read.
 //
-// Bytes that no aligned word inside the region contains are loaded plainly. There are up to
-// three of them at each end of a region that does not start or end at a multiple of 4.
+// LoadByte loads the aligned word of 8 bytes that contains the byte. WriteFinal stores the last
+// FinalBytes bytes of a message with atomic operations on such words, and all earlier bytes, as
+// Write does, with a plain copy. So a poller has no data race if the word of the polled byte gets
+// only last bytes while it polls. If earlier bytes of a message fall into the word, such as the
+// begin of the next message in a ring of unaligned messages, the result is still a byte that the
+// memory had, but it orders no other access, and the race detector reports a race.
+//
+// If the aligned word crosses the edge of the region, the aligned word of 4 bytes takes its place.
+// Bytes that neither word inside the region contains are loaded plainly. There are up to three of
+// them at each end of a region that does not start or end at a multiple of 4.
 func (r *Region) LoadByte(addr uint64) byte {
 	if r.checkRange(addr, 1) != OK {
 		return 0
@@ -77,7 +85,8 @@ func (r *Region) LoadByte(addr uint64) byte {
 
 // LoadUint64 reads the 8 bytes at addr in host byte order, as LoadByte does. It reads the value
 // at once if it is 8-byte aligned in memory; otherwise it reads the bytes from the last to the
-// first, so those that WriteFinal makes visible last are read first.
+// first, so those that WriteFinal makes visible last are read first. Then two words must get only
+// last bytes, and a message longer than FinalBytes has earlier bytes in the first one.
 func (r *Region) LoadUint64(addr uint64) uint64 {
 	if r.checkRange(addr, 8) != OK {
 		return 0

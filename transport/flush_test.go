@@ -186,6 +186,8 @@ func TestResponderFlushes(t *testing.T) {
 		refused("FLUSH over the end of the region is a remote access error", "acc",
 			`< FLUSH psn=100 va=0x300ff9 dma=8 rkey=bindable type=1 ack`, nil),
 		refused("FLUSH of nothing needs a key all the same", "acc", `< FLUSH psn=100 rkey=0x77 type=1 ack`, nil),
+		refused("FLUSH with payload is an invalid request (oA19-2)", "inv",
+			`< FLUSH psn=100 len=4 va=0x300000 dma=4 rkey=bindable type=1 ack`, nil),
 		refused("FLUSH without a type is an invalid request", "inv",
 			`< FLUSH psn=100 va=0x300000 dma=8 rkey=bindable ack`, nil),
 		refused("FLUSH of an unknown type is an invalid request", "inv",

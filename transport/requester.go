@@ -21,8 +21,9 @@ type requester struct {
 	limited   bool   // the whole window was outstanding at some time since the last OnAck of cc
 	notBefore Time   // NotBefore of cc while packets wait for it, else 0
 
-	reads    int // READ and atomic requests sent whose responses are not complete, 0 to max_rd_atomic
-	sinceAck int // request packets since the last AckReq, below Config.AckEvery
+	reads    int     // READ and atomic requests sent whose responses are not complete, 0 to max_rd_atomic
+	resumed  bth.PSN // PSN of the last READ request that was sent for the rest of its chunk
+	sinceAck int     // request packets since the last AckReq, below Config.AckEvery
 
 	retryCnt, rnrRetry uint8 // retry_cnt and rnr_retry of the queue pair, 0 to 7
 	retries, rnrTries  uint8 // remainder of them since the last progress
@@ -48,7 +49,7 @@ const infiniteRNR = 7
 // membership in a [Share] stay.
 func (r *requester) start(psn bth.PSN, head uint32, limits WindowLimits, retryCnt, rnrRetry uint8) {
 	*r = requester{
-		una: psn, send: psn, next: psn, started: true, cur: head, cc: r.cc,
+		una: psn, send: psn, next: psn, resumed: psn.Sub(1), started: true, cur: head, cc: r.cc,
 		retryCnt: retryCnt, rnrRetry: rnrRetry, retries: retryCnt, rnrTries: rnrRetry,
 		repairs: repairs{vainRepairsLeft: maxVainRepairs}, shareMember: shareMember{share: r.share, inShare: r.inShare},
 	}

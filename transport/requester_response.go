@@ -193,10 +193,7 @@ func (c *RC) readResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict
 	i := distance(w.FirstPSN, p.PSN)
 	off := uint64(i) * uint64(c.mtu)
 	last := i == w.Packets-1 || (i+1)%w.Chunk == 0
-	// The response to a READ that is sent again may begin with FIRST or, from Linux rxe, continue
-	// with MIDDLE. So only the end of the response is checked.
-	ends := info.Pos == bth.Last || info.Pos == bth.Only
-	if ends != last {
+	if info.Ends() != last || !r.beginsRight(p.PSN, info, i%w.Chunk == 0) {
 		c.fail(qp.WCBadRespErr)
 		return BadResponse
 	}
@@ -220,4 +217,16 @@ func (c *RC) readResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict
 	}
 	c.progressed(now, 1)
 	return Accepted
+}
+
+// beginsRight reports whether a READ response to the PSN una begins a response exactly where it
+// may (IBA 9.9.2). first reports whether the PSN is the first one of its chunk, where every
+// response begins. Behind it, a response continues with MIDDLE or LAST. Only if the rest of the
+// chunk was requested again from this PSN on, a response may also begin there: that of an RNIC
+// does, and that of Linux rxe continues.
+func (r *requester) beginsRight(psn bth.PSN, info *bth.OpcodeInfo, first bool) bool {
+	if info.Starts() {
+		return first || psn == r.resumed
+	}
+	return !first
 }

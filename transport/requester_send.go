@@ -292,6 +292,10 @@ func (c *RC) sendRead(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	if x.frame(p, 0) == nil {
 		return 0
 	}
+	// The response to the rest of a chunk may begin with FIRST (see beginsRight).
+	if at.packet%w.Chunk != 0 {
+		r.resumed = at.psn
+	}
 	r.takeReadSlot(at)
 	r.sinceAck = 0
 	return n

@@ -141,12 +141,13 @@ func (c *RC) requestMissing() {
 }
 
 // inOrder reports whether the opcode of p may follow that of the packet before (IBA 9.7.4.1.3) and
-// the payload of p has a length that the position of p in the message permits (IBA 9.7.4.1.6).
+// the payload of p has a length that the position of p in the message permits (IBA 9.7.4.1.6). A
+// READ request, an atomic and a FLUSH have no payload (IBA 9.4.4, 9.4.5, oA19-2).
 func (c *RC) inOrder(p *bth.Packet, info *bth.OpcodeInfo) bool {
 	r := &c.rsp
 	// A message must end before the next one starts (IBA 9.7.4.1.3).
 	if info.Starts() {
-		return !r.inside && payloadFits(info.Pos, len(p.Payload), c.mtu)
+		return !r.inside && payloadFits(info.Pos, len(p.Payload), c.mtu) && (info.Payload || len(p.Payload) == 0)
 	}
 	return r.continues(info.Op) && payloadFits(info.Pos, len(p.Payload), c.mtu)
 }

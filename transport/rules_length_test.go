@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/gorxe/gorxe/qp"
 )
 
 func TestRequesterCutsMessages(t *testing.T) {
@@ -208,5 +210,81 @@ func TestRequesterChecksLengthsOfAnswers(t *testing.T) {
 			post read id=1 len=10
 			> RDMA_READ_REQUEST psn=100 va=0x40000 dma=10 ack
 			< RDMA_READ_RESPONSE_ONLY psn=100 len=11` + wrong},
+	})
+}
+
+// The opcode of a READ response tells whether it begins a response (IBA 9.9.2). A response may
+// begin where its READ request began: the first one, or one that asked for the missing end.
+func TestRequesterChecksWhereAnswersBegin(t *testing.T) {
+	read := `
+			post read id=1 len=1024
+			> RDMA_READ_REQUEST psn=100 va=0x40000 dma=1024 ack
+	`
+	first := read + `
+			< RDMA_READ_RESPONSE_FIRST psn=100 len=256
+	`
+	repeated := first + `
+			< RDMA_READ_RESPONSE_MIDDLE psn=102 len=256
+			> RDMA_READ_REQUEST psn=101 va=0x40100 dma=768 ack
+	`
+	wrong := `
+			verdict bad_response
+			wc 1 BAD_RESP_ERR
+			state ERR`
+	pairs := func(_ *qp.Attr, c *Config) { c.ReadChunk = 2 }
+	two := `
+			post read id=1 len=1024
+			> RDMA_READ_REQUEST psn=100 va=0x40000 dma=512 ack
+			> RDMA_READ_REQUEST psn=102 va=0x40200 dma=512 ack
+			< RDMA_READ_RESPONSE_FIRST psn=100 len=256
+			< RDMA_READ_RESPONSE_LAST psn=101 len=256
+	`
+	runScenarios(t, []scenario{
+		{"MIDDLE at the beginning", nil, read + `
+			< RDMA_READ_RESPONSE_MIDDLE psn=100 len=256` + wrong},
+		{"LAST for a READ of one packet", nil, `
+			post read id=1 len=10
+			> RDMA_READ_REQUEST psn=100 va=0x40000 dma=10 ack
+			< RDMA_READ_RESPONSE_LAST psn=100 len=10` + wrong},
+		{"a second FIRST", nil, first + `
+			< RDMA_READ_RESPONSE_FIRST psn=101 len=256` + wrong},
+		{"ONLY at the end of a response", nil, first + `
+			< RDMA_READ_RESPONSE_MIDDLE psn=101 len=256
+			< RDMA_READ_RESPONSE_MIDDLE psn=102 len=256
+			< RDMA_READ_RESPONSE_ONLY psn=103 len=256` + wrong},
+		{"the answer to a repeated request begins anew, as that of an RNIC", nil, repeated + `
+			< RDMA_READ_RESPONSE_FIRST psn=101 len=256
+			< RDMA_READ_RESPONSE_MIDDLE psn=102 len=256
+			< RDMA_READ_RESPONSE_LAST psn=103 len=256
+			wc 1 SUCCESS RDMA_READ`},
+		{"it continues, as that of Linux rxe", nil, repeated + `
+			< RDMA_READ_RESPONSE_MIDDLE psn=101 len=256
+			< RDMA_READ_RESPONSE_MIDDLE psn=102 len=256
+			< RDMA_READ_RESPONSE_LAST psn=103 len=256
+			wc 1 SUCCESS RDMA_READ`},
+		{"the first answer is late, and the second one continues behind it", nil, repeated + `
+			< RDMA_READ_RESPONSE_MIDDLE psn=101 len=256
+			< RDMA_READ_RESPONSE_FIRST psn=101 len=256
+			verdict duplicate
+			< RDMA_READ_RESPONSE_MIDDLE psn=102 len=256
+			< RDMA_READ_RESPONSE_LAST psn=103 len=256
+			wc 1 SUCCESS RDMA_READ`},
+		{"an answer begins behind the beginning of the repeated request", nil, repeated + `
+			< RDMA_READ_RESPONSE_FIRST psn=101 len=256
+			< RDMA_READ_RESPONSE_FIRST psn=102 len=256` + wrong},
+		{"only the opcode of the expected PSN is judged", nil, read + `
+			< RDMA_READ_RESPONSE_FIRST psn=101 len=256
+			verdict out_of_sequence
+			> RDMA_READ_REQUEST psn=100 va=0x40000 dma=1024 ack
+			< RDMA_READ_RESPONSE_FIRST psn=100 len=256
+			< RDMA_READ_RESPONSE_MIDDLE psn=100 len=256
+			verdict duplicate
+			state RTS`},
+		{"the answer to each request of a long READ begins with FIRST", pairs, two + `
+			< RDMA_READ_RESPONSE_FIRST psn=102 len=256
+			< RDMA_READ_RESPONSE_LAST psn=103 len=256
+			wc 1 SUCCESS RDMA_READ`},
+		{"MIDDLE at the beginning of the second request of a long READ", pairs, two + `
+			< RDMA_READ_RESPONSE_MIDDLE psn=102 len=256` + wrong},
 	})
 }

@@ -126,9 +126,13 @@ func (m *MR) SGE(off, n int) SGE {
 	return SGE{Addr: m.Addr() + uint64(off), Length: uint32(n), LKey: m.LKey()}
 }
 
-// LoadByte reads the byte at offset off, safely while a peer writes it. The last bytes of an RDMA
-// WRITE become visible last, so a program polls them with LoadByte. It returns 0 outside the
-// region.
+// LoadByte reads the byte at offset off, safely while a peer writes it as one of the last 8 bytes
+// of a message. The last bytes become visible last, so a program polls them with LoadByte: once it
+// returns the new byte, the program may read the whole message. It returns 0 outside the region.
+//
+// LoadByte loads the aligned 8 bytes around the byte. If a message may arrive meanwhile whose
+// earlier bytes are among these 8, LoadByte still returns the old or the new byte, but the race
+// detector reports a race. A program avoids that with messages that begin at multiples of 8.
 func (m *MR) LoadByte(off int) byte {
 	if off < 0 || off >= m.Len() {
 		return 0
@@ -137,7 +141,8 @@ func (m *MR) LoadByte(off int) byte {
 }
 
 // LoadUint64 reads 8 bytes at offset off, a multiple of 8, in this host's byte order.
-// As with [MR.LoadByte], peers may write meanwhile, and the result is 0 outside the region.
+// As with [MR.LoadByte], peers may write the last bytes of messages meanwhile, and the result is 0
+// outside the region.
 func (m *MR) LoadUint64(off int) uint64 {
 	if off < 0 || off > m.Len()-8 {
 		return 0

@@ -40,7 +40,7 @@ func (r *ConnRequest) PrivateData() []byte { return r.private }
 
 // Peer returns the attributes that the peer requests: MaxRdAtomic is the number of READs and
 // atomics that it wants to have outstanding, MaxDestRdAtomic the number that it accepts. The path
-// MTU and the retries are those that it wants this end to use.
+// MTU, the retries and the acknowledgement timeout are those that it wants this end to use.
 func (r *ConnRequest) Peer() ConnAttr {
 	if r.req == nil {
 		return ConnAttr{}
@@ -100,9 +100,10 @@ func zoneFor(peer, local netip.Addr) string {
 }
 
 // Accept connects q, a queue pair of type RC in RESET or INIT, to the peer. It returns when the
-// peer is ready. An error is the cause of ctx, [ErrUnreachable], a [*RejectError], or names the
-// wrong value; in the last case the request can still be accepted with another value, or
-// rejected.
+// peer is ready. The path MTU, the retries, the acknowledgement timeout and the flow label are
+// those that the peer requests, whatever p has; only if the peer requests no timeout, that of p
+// takes effect. An error is the cause of ctx, [ErrUnreachable], a [*RejectError], or names the
+// wrong value; in the last case the request can still be accepted with another value, or rejected.
 func (r *ConnRequest) Accept(ctx context.Context, q *QP, p ConnParam) (*Conn, error) {
 	c, err := r.accept(ctx, q, &p)
 	if err != nil {
@@ -135,6 +136,10 @@ func (r *ConnRequest) accept(ctx context.Context, q *QP, p *ConnParam) (*Conn, e
 	}
 	a := &c.attr
 	a.PathMTU, a.RetryCnt, a.RNRRetry, a.FlowLabel = want.PathMTU, want.RetryCnt, want.RNRRetry, want.FlowLabel
+	// Without a timeout, this end would never notice that the peer is gone.
+	if want.Timeout != 0 {
+		a.Timeout = want.Timeout
+	}
 	a.MaxRdAtomic = min(a.MaxRdAtomic, want.MaxDestRdAtomic)
 	a.MaxDestRdAtomic = min(a.MaxDestRdAtomic, want.MaxRdAtomic)
 	if err := q.join(c); err != nil {

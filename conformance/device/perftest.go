@@ -55,9 +55,7 @@ func (s *Stock) openPerftest(ctx context.Context, program conformance.Program,
 		Sizes: []uint64{perftestLen}})...)
 	// The handshake ends where the traffic begins.
 	if err := perftest.Drive(conn, exchange.Client, steps, end); !errors.Is(err, errConnected) {
-		conn.Close()
-		p.stop()
-		return nil, p.explain("the handshake failed", err)
+		return nil, p.failed(conn, err)
 	}
 	c := &connected{process: p, conn: conn, target: conformance.Target{
 		Addr: s.Addr, QPN: bth.QPN(end.peer.QPN), PSN: bth.PSN(end.peer.PSN), RKey: end.peer.RKey,

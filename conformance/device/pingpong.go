@@ -46,13 +46,11 @@ func (s *Stock) openPingpong(ctx context.Context, program conformance.Program,
 	remote, err := pingpong.Drive(conn, exchange.Client, []pingpong.Dest{{QPN: uint32(local.QPN),
 		PSN: uint32(local.PSN), GID: gid(local.Addr)}}, func([]pingpong.Dest) error { return nil })
 	if err != nil {
-		conn.Close()
-		p.stop()
 		if s.GIDIndex < 0 {
 			err = fmt.Errorf("%w (a pingpong needs the index of a GID: that of %v in 'ibv_devinfo -v', with gorxe 0)",
 				err, s.Addr)
 		}
-		return nil, p.explain("the handshake failed", err)
+		return nil, p.failed(conn, err)
 	}
 	return &connected{process: p, conn: conn, target: conformance.Target{
 		Addr: s.Addr, QPN: bth.QPN(remote[0].QPN), PSN: bth.PSN(remote[0].PSN), MTU: pingpongMTU,

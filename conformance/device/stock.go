@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/conformance"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
 // Stock is a device that runs the programs of rdma-core and perftest.
@@ -155,6 +156,21 @@ func (p *process) stop() {
 		kill(p.cmd)
 		<-p.ended
 	}
+}
+
+// failed ends a program with which the handshake failed, and returns the error. If the program has
+// closed the connection, the error says how the program ended.
+func (p *process) failed(conn net.Conn, err error) error {
+	conn.Close()
+	if p.cmd != nil && errors.Is(err, exchange.ErrPeerClosed) {
+		select {
+		case <-p.ended:
+			err = fmt.Errorf("%w; the program ended: %w", err, p.end())
+		case <-time.After(stopTime):
+		}
+	}
+	p.stop()
+	return p.explain("the handshake failed", err)
 }
 
 // dialInterval is the time between two attempts to connect to a program that starts.

@@ -72,6 +72,14 @@ func program(kind string, args []string) {
 		conn.Read(make([]byte, 4))
 		fmt.Println("out of memory")
 		os.Exit(1)
+	case "killed":
+		if !client {
+			conn.Read(make([]byte, 64))
+		}
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			self.Kill()
+		}
+		time.Sleep(time.Minute)
 	case "right":
 		role := exchange.Server
 		if client {
@@ -134,6 +142,7 @@ func TestAProgramThatIsNoPeerIsAClearErrorWithinTheStartTime(t *testing.T) {
 		"silent": {"the handshake failed", "timeout"},
 		"HTTP":   {"the handshake failed", "HTTP"},
 		"dies":   {"the handshake failed", "out of memory"},
+		"killed": {"the program ended: "},
 	} {
 		for _, p := range programs {
 			t.Run(kind+" "+p.String(), func(t *testing.T) {

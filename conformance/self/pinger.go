@@ -9,8 +9,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// pinger is a connection of rping -s -P. Package rping of gorxe is not used, because its ACK
-// timeout is not that of the REQ, as it is with the stock program.
+// pinger is a connection of rping -s -P.
 type pinger struct {
 	s        *service
 	cq       *verbs.CQ
@@ -63,7 +62,7 @@ func (p *pinger) serve(ctx context.Context, r *verbs.ConnRequest) (err error) {
 		return err
 	}
 	param := verbs.DefaultConnParam()
-	param.Timeout, param.MaxRdAtomic, param.MaxDestRdAtomic = r.Peer().Timeout, 1, 1
+	param.MaxRdAtomic, param.MaxDestRdAtomic = 1, 1
 	if _, err = r.Accept(ctx, p.qp, param); err != nil {
 		return err
 	}

@@ -100,9 +100,12 @@ func listenWithSmallBuffer(t *testing.T, ns netns.NsHandle, addr string) (l pack
 	return l
 }
 
-// forget removes addr from the neighbour table of ns, and waits until l knows.
+// forget removes addr, a neighbour that answers, from the neighbour table of ns, and waits until l
+// knows. l learns later than the peer that the neighbour answers: until then, l would take the
+// removal for the state that it knows, and send trains once it learns.
 func forget(t *testing.T, ns netns.NsHandle, l packet.Link, addr string) {
 	t.Helper()
+	awaitMissing(l, addr, false)
 	testnet.In(t, ns, func() error {
 		link, err := netlink.LinkByName(testnet.Interface)
 		if err != nil {
@@ -110,8 +113,14 @@ func forget(t *testing.T, ns netns.NsHandle, l packet.Link, addr string) {
 		}
 		return netlink.NeighDel(&netlink.Neigh{LinkIndex: link.Attrs().Index, IP: net.ParseIP(addr)})
 	})
-	for missing := false; !missing; runtime.Gosched() {
-		missing, _ = l.(*udpQueues).hops.Missing(netip.MustParseAddr(addr))
+	awaitMissing(l, addr, true)
+}
+
+// awaitMissing waits until l follows addr and knows that its neighbour is missing, or that it is
+// not.
+func awaitMissing(l packet.Link, addr string, want bool) {
+	for missing, followed := !want, false; missing != want || !followed; runtime.Gosched() {
+		missing, followed = l.(*udpQueues).hops.Missing(netip.MustParseAddr(addr))
 	}
 }
 

@@ -133,9 +133,11 @@ var naks = []conformance.Case{
 	{
 		ID: "requester/18", Level: conformance.Shall, Program: conformance.SendClient,
 		Rule:   "A request without an answer is repeated after T to 4 T, where T is 4.096 µs * 2^timeout.",
-		Source: "IBA 9.7.6.1.3, C9-140 (tolerance: 5 ms below, T/4 above)",
+		Source: "IBA 9.7.6.1.3, C9-140 (tolerance: T/8 below, T/2 above)",
 		Run: func(t *conformance.T) {
-			const exponent = 14
+			// A busy host sends a packet some time after it has started the timer, and notices the
+			// end of the timer late. So the timeout is long, and the tolerance a part of it.
+			const exponent = 15
 			c := t.Connect(conformance.AckTimeout(exponent))
 			all := c.Start(clientPackets)
 			first, last := all[0].At, all[len(all)-1]
@@ -154,9 +156,9 @@ var naks = []conformance.Case{
 				}
 				t.Sample("timeout", "ms", float64(r.At.Sub(first).Microseconds())/1000)
 				switch {
-				case r.At.Sub(first) < low-jiffy:
+				case r.At.Sub(first) < low-low/8:
 					t.Fail("a request is repeated after %v, before %v have passed", r.At.Sub(first), low)
-				case r.At.Sub(end) > 4*low+low/4: // a software device is not exact
+				case r.At.Sub(end) > 4*low+low/2:
 					t.Fail("a request is repeated after %v, later than %v", r.At.Sub(end), 4*low)
 				}
 				first, last = r.At, r

@@ -3,6 +3,7 @@ package ucma
 import (
 	"context"
 	"net/netip"
+	"runtime"
 	"testing"
 
 	"github.com/gorxe/gorxe/cm/mad"
@@ -281,6 +282,40 @@ func TestADestroyedRequestIsRefused(t *testing.T) {
 	c.client.expect(uapi.UCMEventRejected, id)
 	if c.server.readable() || len(c.server.ch.ids) != 0 {
 		t.Errorf("%d identifiers are left", len(c.server.ch.ids))
+	}
+}
+
+// A thread is given the request while another one destroys the listener, and the thread's memory is
+// not mapped: the program never learns of the new identifier.
+func TestARequestThatCannotBeStoredEndsWithItsListener(t *testing.T) {
+	c := &connected{}
+	c.client, c.server = pair(t)
+	c.listener = c.server.listenAt(uapi.PortSpaceTCP, 1, 0x1000)
+	id := c.client.routed(uapi.PortSpaceTCP, 1, 0x2000)
+	c.client.do(uapi.UCMCmdConnect, uapi.UCMConnect{ConnParam: param(c.client.qp(verbs.RC), ""), ID: id})
+	c.server.awaitReadable()
+	// Storing the event needs the lock of the memory, and not that of the server.
+	c.server.mu.Lock()
+	stored := make(chan error, 1)
+	go func() {
+		stored <- <-c.server.begin(uapi.UCMCmdGetEvent, uapi.UCMGetEvent{Response: 8},
+			uapi.SizeOf(uapi.UCMEventResp{}))
+	}()
+	s := c.server.server
+	for taken := false; !taken; runtime.Gosched() {
+		s.mu.Lock()
+		if taken = len(c.server.ch.queue) == 0; taken {
+			s.ids[c.listener].destroy()
+		}
+		s.mu.Unlock()
+	}
+	c.server.mu.Unlock()
+	if err := <-stored; uapi.ErrnoOf(err) != uapi.EFAULT {
+		t.Errorf("the event is stored with %v", err)
+	}
+	c.client.expect(uapi.UCMEventRejected, id)
+	if n := len(c.server.ch.ids); n != 0 {
+		t.Errorf("%d identifiers are left", n)
 	}
 }
 

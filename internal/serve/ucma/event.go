@@ -66,19 +66,24 @@ func (e *event) count(n int) {
 	}
 }
 
-// deliver stores an event for a thread. An event that cannot be stored is queued again.
+// deliver stores an event for a thread. An event that cannot be stored is queued again, unless its
+// identifier has ended meanwhile; the new identifier of a connection request then ends too, as with
+// the queued events of a listener (see removeEvents).
 func (ch *Channel) deliver(r *request, e *event) {
 	err := r.respond(e.resp)
 	if err != nil {
 		s := ch.server
 		s.mu.Lock()
 		// The event's identifier may have been moved to another channel, or may have ended.
-		if now := e.owner.ch; !e.owner.dead && !now.closed {
+		switch now := e.owner.ch; {
+		case !e.owner.dead && !now.closed:
 			e.count(-1)
 			e.owner.queued++
 			s.queued++
 			now.queue = slices.Insert(now.queue, 0, e)
 			now.serve()
+		case e.newIdent != nil:
+			e.newIdent.destroy()
 		}
 		s.mu.Unlock()
 	}
