@@ -11,26 +11,25 @@ func duplicateOf(ops ...bth.Operation) func(f *frame) bool {
 var duplicateMutants = []Mutant{
 	{
 		Name: "repeats-write", Breaks: "A duplicate WRITE is executed again.",
-		Cases:   []string{"responder/3", "responder/4", "responder/35", "responder/39"},
+		Cases:   []string{"responder/35", "responder/39"},
 		Related: []string{"psn"},
 		hooks:   duplicate(bth.OpWrite),
 	},
 	{
 		Name: "repeats-send", Breaks: "A duplicate SEND is executed again.",
-		Cases:   []string{"responder/36", "responder/37"},
-		Related: []string{"cm", "psn", "requester"},
-		hooks:   duplicate(bth.OpSend),
+		Cases: []string{"responder/36", "responder/37"},
+		hooks: duplicate(bth.OpSend),
 	},
 	{
 		Name: "repeats-atomic", Breaks: "A duplicate atomic is executed again.",
-		Cases:   []string{"atomic/7", "responder/43"},
+		Cases:   []string{"atomic/6", "atomic/7", "responder/43"},
 		Related: []string{"psn"},
 		hooks:   duplicate(bth.OpFetchAdd, bth.OpCmpSwap),
 	},
 	{
 		Name: "silent-duplicate", Breaks: "A duplicate SEND or WRITE is not acknowledged.",
-		Cases:   []string{"responder/3", "responder/35", "responder/36", "responder/38"},
-		Related: []string{"cm", "psn", "requester", "rnr"},
+		Cases:   []string{"responder/35", "responder/36", "responder/38"},
+		Related: []string{"psn", "rnr"},
 		Shows:   "no reply, as from hfi1",
 		hooks:   dropIn(duplicateOf(bth.OpSend, bth.OpWrite)),
 	},
@@ -47,8 +46,8 @@ var duplicateMutants = []Mutant{
 	},
 	{
 		Name: "naks-duplicate", Breaks: "A duplicate gets NAK PSN sequence error.",
-		Cases:   []string{"responder/3"},
-		Related: []string{"atomic", "cm", "psn", "requester", "rnr"},
+		Cases:   []string{"responder/35"},
+		Related: []string{"atomic", "psn", "rnr"},
 		hooks: in(func(w *world, f *frame) {
 			if f.flow != nil && f.ahead < 0 {
 				w.toTester(w.ackFor(f, f.flow.next, bth.NakPSNSequence, f.flow.msn))
@@ -58,8 +57,8 @@ var duplicateMutants = []Mutant{
 	},
 	{
 		Name: "acks-duplicate-alone", Breaks: "A duplicate gets an acknowledgement of its own PSN, not of the newest.",
-		Cases:   []string{"responder/90"},
-		Related: []string{"psn", "requester"},
+		Cases:   []string{"responder/35"},
+		Related: []string{"psn"},
 		hooks: in(func(w *world, f *frame) {
 			if duplicateOf(bth.OpSend, bth.OpWrite)(f) {
 				w.toTester(w.ackFor(f, f.PSN, bth.AckUnlimited, f.flow.msn))
@@ -128,7 +127,7 @@ var duplicateMutants = []Mutant{
 	},
 	{
 		Name: "duplicate-msn", Breaks: "A duplicate increments the MSN.",
-		Cases:   []string{"responder/3"},
+		Cases:   []string{"responder/35"},
 		Related: []string{"psn"},
 		hooks: func(*world) hooks {
 			extra := map[*flow]uint32{}

@@ -23,7 +23,7 @@ var icrcMutants = []Mutant{
 			func(f *frame) { f.badICRC = false }),
 	},
 	{
-		Name: "masks-nothing", Breaks: "The ICRC covers FECN, BECN and the reserved bits beside them.",
+		Name: "covers-fecn", Breaks: "The ICRC of a packet with FECN, BECN or a reserved bit beside them counts as wrong.",
 		Cases:   []string{"icrc/5"},
 		Related: []string{"header", "responder"},
 		hooks:   dropIn(func(f *frame) bool { return len(f.data) > bth.BTHLen && f.data[4] != 0 }),

@@ -81,7 +81,7 @@ var end = []conformance.Case{
 			rej.Set(cmsg.REJReason, 28)
 			s.Send(rej)
 			// The program may disconnect, but the REP must not be sent again.
-			for end := time.Now().Add(3 * t.Silence()); ; {
+			for end := time.Now().Add(max(3*t.Silence(), repeatTime)); ; {
 				m := s.Next(time.Until(end))
 				if m == nil {
 					break
@@ -167,6 +167,24 @@ var end = []conformance.Case{
 			t.Unclear("it is dropped; Linux rejects it with reason 10 (stale connection)")
 		},
 	},
+	{
+		ID: "cm/36", Level: conformance.Should, Program: conformance.CMServer,
+		Rule:   "After a DREP, requests on the connection are not answered.",
+		Source: "IBA 12.9 (timewait); Linux cma.c, rdma_disconnect",
+		Run:    afterDREP,
+	},
+}
+
+// afterDREP is the script of a connection that is used after its end.
+func afterDREP(t *conformance.T) {
+	s := t.Service()
+	c := s.Connect()
+	data(c, "an RTU")
+	dreq := c.DREQ()
+	s.Send(dreq)
+	drep(t, s, dreq, "a DREQ")
+	c.Send(c.Message(make([]byte, 8)))
+	c.Quiet("a SEND after the DREP")
 }
 
 // drep expects the DREP for a DREQ. A DREQ of the device, whose program ends its connection too,
