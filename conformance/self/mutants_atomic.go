@@ -122,7 +122,7 @@ var rnrMutants = []Mutant{
 	},
 	{
 		Name: "rnr-acked", Breaks: "A SEND that finds no receive is acknowledged.",
-		Cases: []string{"rnr/11"},
+		Cases: []string{"rnr/1"},
 		hooks: changeOut((*frame).rnr, answer(bth.AckUnlimited)),
 	},
 	{

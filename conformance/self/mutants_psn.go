@@ -196,9 +196,8 @@ var psnMutants = []Mutant{
 	},
 	{
 		Name: "msn-of-send", Breaks: "A SEND does not increment the MSN.",
-		Cases:   []string{"responder/18", "responder/24"},
-		Related: []string{"rnr"},
-		hooks:   msnWithout(bth.OpSend),
+		Cases: []string{"responder/18", "responder/24", "rnr/11"},
+		hooks: msnWithout(bth.OpSend),
 	},
 	{
 		Name: "msn-of-write", Breaks: "A WRITE does not increment the MSN.",

@@ -119,7 +119,7 @@ var responderMutants = []Mutant{
 			return hooks{
 				in: func(f *frame) {
 					switch {
-					case f.flow == nil || !f.rcRequest() || f.ahead != 0:
+					case f.flow == nil || !f.rcRequest() || f.ahead < 0:
 					case !refused[f.flow]:
 						refused[f.flow] = f.wrongKey() || f.isAtomic() && f.AtomicETH.VA%8 != 0
 					case f.flow.failed:
