@@ -10,8 +10,8 @@ import (
 	"github.com/gorxe/gorxe/packet/encap"
 )
 
-// invalidIP are the chapters that see an IP or UDP header whose lengths or options are wrong: such a
-// packet is invalid for the tester, as it has no ICRC at the right place.
+// invalidIP are the chapters that see an IP or UDP header whose lengths or options are wrong: such
+// a packet is invalid for the tester, as it has no ICRC at the right place.
 var invalidIP = []string{"atomic", "cm", "congestion", "icrc", "psn", "requester", "responder", "rnr", "uc", "ud"}
 
 // headerMutants break rules of the IP and UDP headers and of the fields of the BTH.
@@ -255,7 +255,8 @@ var headerMutants = []Mutant{
 	},
 	{
 		Name: "other-port", Breaks: "Replies go to the UDP source port of the request.",
-		Cases: []string{"header/8"},
+		Cases:   []string{"header/8"},
+		Related: []string{"responder"},
 		hooks: func(*world) hooks {
 			last := uint16(wire.Port)
 			return hooks{

@@ -27,8 +27,8 @@ type Options struct {
 	// not the expected one is repeated with eight times as much, because a busy host may delay an
 	// answer.
 	Timeout, Silence time.Duration
-	// latency is the time that the tester takes for each packet that it receives, so that time passes
-	// in a test with virtual time.
+	// latency is the time that the tester takes for each packet that it receives, so that time
+	// passes in a test with virtual time.
 	latency time.Duration
 	// Done is called after each case without a mutant and after each mutant, with the number of
 	// those that are done and of all, if it is not nil.
@@ -249,8 +249,8 @@ func (s *session) once(ctx context.Context, m *Mutant, c *conformance.Case,
 			s.fail(err)
 		}
 	}()
-	r := conformance.Runner{Device: endpoint{w}, Link: &link{w: w, local: testerAddr, latency: s.latency}, Timeout: timeout,
-		Silence: silence}
+	r := conformance.Runner{Device: endpoint{w}, Link: &link{w: w, local: testerAddr, latency: s.latency},
+		Timeout: timeout, Silence: silence}
 	all := r.Run(ctx, []*conformance.Case{c})
 	if len(all) == 0 {
 		x.Detail = fmt.Sprint(context.Cause(ctx))
