@@ -69,8 +69,10 @@ var atomicMutants = []Mutant{
 	},
 	{
 		Name: "atomic-acked", Breaks: "An atomic gets a plain acknowledgement.",
-		Cases: []string{"atomic/12"},
-		hooks: changeOut(func(f *frame) bool { return f.is(bth.OpAtomicAck) }, func(f *frame) { f.Opcode = bth.RCAck }),
+		Cases:   []string{"atomic/12"},
+		Related: []string{"icrc", "psn"},
+		hooks: changeOut(func(f *frame) bool { return f.is(bth.OpAtomicAck) },
+			func(f *frame) { f.Opcode = bth.RCAck }),
 	},
 	{
 		Name: "adds-wrong", Breaks: "A fetch and add adds 32 bits only.",
@@ -85,7 +87,8 @@ var atomicMutants = []Mutant{
 	},
 	{
 		Name: "atomics-reordered", Breaks: "The responses to atomics in flight come in the reverse order.",
-		Cases: []string{"atomic/13"},
+		Cases:   []string{"atomic/13"},
+		Related: []string{"psn"},
 		hooks: func(w *world) hooks {
 			var held []*frame
 			return hooks{out: func(f *frame) {

@@ -16,7 +16,7 @@ func takes(pick func(m message, f *frame) bool) func(*world) hooks {
 	return func(w *world) hooks {
 		all := map[*flow]message{}
 		return hooks{in: func(f *frame) {
-			if f.flow == nil || !f.rcRequest() || f.ahead != 0 || f.badICRC {
+			if f.flow == nil || !f.rcRequest() || !f.admitted() || f.ahead != 0 {
 				return
 			}
 			m := all[f.flow]

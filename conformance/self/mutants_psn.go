@@ -219,7 +219,7 @@ var psnMutants = []Mutant{
 	{
 		Name: "read-takes-one", Breaks: "A READ takes one PSN at the responder, whatever its number of responses.",
 		Cases:   []string{"psn/14"},
-		Related: []string{"responder"},
+		Related: []string{"congestion", "responder", "rnr"},
 		hooks: func(w *world) hooks {
 			type read struct{ begin, end bth.PSN }
 			latest := map[*flow]read{}

@@ -119,7 +119,7 @@ var responderMutants = []Mutant{
 			return hooks{
 				in: func(f *frame) {
 					switch {
-					case f.flow == nil || !f.rcRequest() || f.ahead < 0:
+					case f.flow == nil || !f.rcRequest() || !f.admitted() || f.ahead < 0:
 					case !refused[f.flow]:
 						refused[f.flow] = f.wrongKey() || f.isAtomic() && f.AtomicETH.VA%8 != 0
 					case f.flow.failed:
@@ -213,7 +213,7 @@ var responderMutants = []Mutant{
 	{
 		Name: "short-read", Breaks: "The last READ response lacks its last byte.",
 		Cases:   []string{"responder/28", "responder/29"},
-		Related: []string{"header", "icrc", "psn"},
+		Related: []string{"header", "icrc", "psn", "rnr"},
 		hooks: changeOut(func(f *frame) bool {
 			return (f.Opcode == bth.RCReadResponseLast || f.Opcode == bth.RCReadResponseOnly) && len(f.Payload) > 0
 		}, func(f *frame) {
@@ -234,7 +234,7 @@ var responderMutants = []Mutant{
 	{
 		Name: "read-opcodes", Breaks: "The READ responses of several packets are all MIDDLE.",
 		Cases:   []string{"responder/28", "responder/29"},
-		Related: []string{"icrc", "psn"},
+		Related: []string{"icrc", "psn", "rnr"},
 		hooks: changeOut(func(f *frame) bool { return f.Opcode == bth.RCReadResponseLast },
 			func(f *frame) { f.Opcode = bth.RCReadResponseMiddle }),
 	},
@@ -256,7 +256,8 @@ var responderMutants = []Mutant{
 	},
 	{
 		Name: "reads-reordered", Breaks: "READs in flight are answered in the reverse order.",
-		Cases: []string{"responder/33"},
+		Cases:   []string{"responder/33"},
+		Related: []string{"psn"},
 		hooks: func(w *world) hooks {
 			var reads [][]*frame
 			var others []*frame // answers behind the READs

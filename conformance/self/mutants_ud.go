@@ -110,15 +110,15 @@ var udMutants = []Mutant{
 		Cases: []string{"ud/14"},
 		Shows: "a queue pair receives it",
 		hooks: in(func(w *world, f *frame) {
-			for qpn := range w.flows {
-				if f.err == nil && f.DestQP == bth.MulticastQPN {
+			for qpn, flow := range w.flows {
+				if f.err == nil && f.DestQP == bth.MulticastQPN && flow.kind == bth.ServiceUD {
 					f.DestQP = qpn
 				}
 			}
 		}),
 	},
 	{
-		Name: "ud-gsi-kills", Breaks: "After a datagram to queue pair 1 that is no message, nothing is received.",
+		Name: "ud-gsi-kills", Breaks: "After a datagram to queue pair 1 that is no message, programs receive nothing.",
 		Cases: []string{"ud/10"},
 		hooks: func(*world) hooks {
 			dead := false
@@ -126,7 +126,7 @@ var udMutants = []Mutant{
 				if _, ok := f.mad(); !ok && f.err == nil && f.DestQP == bth.GSI {
 					dead = true
 				}
-				if dead {
+				if dead && f.flow != nil {
 					f.drop()
 				}
 			}}
