@@ -215,8 +215,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "impatient", Breaks: "A request is sent again before the timeout.",
-		Cases:   []string{"requester/18"},
-		Related: []string{"cm"},
+		Cases: []string{"requester/18"},
 		hooks: requester(func(w *world, h *history, f *frame, again bool) {
 			if !again && f.AckReq {
 				psn := f.PSN
