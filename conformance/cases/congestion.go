@@ -213,13 +213,19 @@ func marked(t *conformance.T, c *conformance.Conn, ecn uint8, n int) (cnps []*wi
 	return c.CNPs(), acked
 }
 
-// needCNPs returns the CNPs for packets that are marked; without one the case is unsupported.
-func needCNPs(t *conformance.T, c *conformance.Conn) []*wire.Received {
+// cnpsFor returns the CNPs for packets that are marked.
+func cnpsFor(t *conformance.T, c *conformance.Conn) []*wire.Received {
 	cnps, _ := marked(t, c, ce, marks)
 	if len(cnps) == 0 {
 		c.Quiet("a WRITE that was acknowledged") // a CNP may come after the last acknowledgement
 		cnps = c.CNPs()
 	}
+	return cnps
+}
+
+// needCNPs returns the CNPs for packets that are marked; without one the case is unsupported.
+func needCNPs(t *conformance.T, c *conformance.Conn) []*wire.Received {
+	cnps := cnpsFor(t, c)
 	if len(cnps) == 0 {
 		t.Unsupported(noCNP)
 	}

@@ -34,7 +34,7 @@ func TestVerdictsOnCongestionManagement(t *testing.T) {
 			"congestion/10": fail, "congestion/5": conformance.Measured}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			for _, id := range []string{"1", "2", "3", "4", "5", "8", "9"} {
+			for _, id := range []string{"1", "2", "3", "4", "5", "8", "9", "10"} {
 				id = "congestion/" + id
 				got := x.device.verdicts(t, id)[id]
 				want := pass

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
@@ -69,8 +70,12 @@ func (f *fake) Recv(deadline time.Time) (*wire.Received, error) {
 	}
 }
 
+// latency is the time that the fake device takes for each packet, in the virtual time of a run.
+const latency = 10 * time.Microsecond
+
 // Send makes the device answer p.
 func (f *fake) Send(_ netip.Addr, p *wire.Packet) ([]byte, error) {
+	time.Sleep(latency)
 	bad := p.DestQP != fakeQPN || p.PKey != 0xffff || p.Version != 0 || p.V1
 	unusual := p.Header != nil || p.NoChecksum
 	damaged := p.Damage != nil && p.Opcode != bth.RCWriteOnly
@@ -174,13 +179,12 @@ func (f *fake) verdicts(t *testing.T, ids ...string) map[string]*conformance.Res
 	return f.run(t, f, ids...)
 }
 
-// run runs cases against a device whose fake f is.
+// run runs cases in virtual time against a device whose fake f is.
 func (f *fake) run(t *testing.T, device interface {
 	conformance.Device
 	wire.Link
 }, ids ...string) map[string]*conformance.Result {
 	t.Helper()
-	f.in, f.closed = make(chan *wire.Received, 1<<14), make(chan struct{})
 	var all []*conformance.Case
 	for _, c := range All() {
 		for _, id := range ids {
@@ -192,11 +196,13 @@ func (f *fake) run(t *testing.T, device interface {
 	if len(all) == 0 {
 		t.Fatalf("no case %v", ids)
 	}
-	r := conformance.Runner{Device: device, Link: device, Timeout: 200 * time.Millisecond,
-		Silence: 25 * time.Millisecond}
 	out := map[string]*conformance.Result{}
-	for _, x := range r.Run(t.Context(), all) {
-		out[x.Case.ID] = x
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f.in, f.closed = make(chan *wire.Received, 1<<14), make(chan struct{})
+		r := conformance.Runner{Device: device, Link: device}
+		for _, x := range r.Run(t.Context(), all) {
+			out[x.Case.ID] = x
+		}
+	})
 	return out
 }

@@ -82,9 +82,14 @@ var header = []conformance.Case{
 				}
 				ecn |= r.TOS & 3
 			}
-			if ecn != 0 {
-				t.Observe("the ECN field is %02b: see chapter congestion for congestion management", ecn)
+			if ecn == 0 {
+				return
 			}
+			if len(cnpsFor(t, c)) == 0 {
+				t.Unclear("the ECN field is %02b, but marked packets get no CNP: a device without congestion management must "+
+					"send 00; one that only obeys CNPs may send ECT", ecn)
+			}
+			t.Observe("the ECN field is %02b, and marked packets get CNPs", ecn)
 		},
 	},
 	{

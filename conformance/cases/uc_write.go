@@ -236,11 +236,15 @@ var ucWrite = []conformance.Case{
 		Run: func(t *conformance.T) {
 			w := dialUCWriter(t)
 			var all []*wire.Packet
-			for _, op := range []bth.Opcode{0x2c, 0x33, 0x34, bth.RCReadRequest, bth.RCWriteOnly} {
+			for _, op := range []bth.Opcode{0x2c, 0x33, 0x34, bth.RCReadRequest, bth.RCFetchAdd, bth.RCWriteOnly} {
 				p := w.Packet(op, w.PSN)
-				reth := w.last(8)[0]
-				p.RETH, p.Payload = reth.RETH, reth.Payload
-				if !op.Valid() {
+				write := w.last(8)[0]
+				p.RETH = write.RETH
+				p.AtomicETH = bth.AtomicETH{VA: w.Target.VA, RKey: w.Target.RKey}
+				switch {
+				case op == bth.RCWriteOnly:
+					p.Payload = write.Payload
+				case !op.Valid():
 					p.Payload = make([]byte, 28) // as long as the headers
 				}
 				all = append(all, p)

@@ -25,6 +25,13 @@ func newFlow(local conformance.Local, target conformance.Target, kind bth.Servic
 	return &flow{local: local, target: target, kind: kind, next: local.PSN, kept: map[bth.PSN]uint32{}}
 }
 
+// admitted reports whether the endpoint, without a mutant, processes f, a packet to the queue pair
+// of its flow.
+func (f *frame) admitted() bool {
+	return f.badIP == nil && !f.badICRC && f.src == f.flow.local.Addr && f.Version == 0 &&
+		f.PKey&0x7fff == 0x7fff && f.flow.kind == f.Opcode.Info().Service
+}
+
 // span returns the number of PSNs that a request takes: that of the response packets of a READ.
 func (w *flow) span(f *frame) uint32 {
 	if f.is(bth.OpReadRequest) && f.RETH.DMALen > 0 && w.target.MTU > 0 {

@@ -15,7 +15,9 @@ import (
 type link struct {
 	w     *world
 	local netip.Addr
-	id    atomic.Uint32 // last IPv4 identification
+	// latency is the time that the tester takes for each packet that it receives.
+	latency time.Duration
+	id      atomic.Uint32 // last IPv4 identification
 }
 
 func (l *link) Local() netip.Addr { return l.local }
@@ -42,6 +44,7 @@ func (l *link) Recv(deadline time.Time) (*wire.Received, error) {
 	defer timer.Stop()
 	select {
 	case r := <-l.w.recv:
+		time.Sleep(l.latency)
 		return r, nil
 	case <-timer.C:
 		return nil, wire.ErrTimeout

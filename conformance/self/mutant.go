@@ -27,9 +27,9 @@ type Mutant struct {
 // Mutants returns all mutants in the order of the chapters.
 func Mutants() []*Mutant {
 	var all []*Mutant
-	for _, chapter := range [][]Mutant{headerMutants, icrcMutants, psnMutants, duplicateMutants,
+	for _, chapter := range [][]Mutant{headerMutants, admitMutants, icrcMutants, psnMutants, duplicateMutants,
 		responderMutants, invalidMutants, requesterMutants, readMutants,
-		rnrMutants, atomicMutants, ucMutants, udMutants, cmMutants, congestionMutants} {
+		rnrMutants, atomicMutants, ucMutants, udMutants, cmMutants, refuseMutants, congestionMutants} {
 		for i := range chapter {
 			all = append(all, &chapter[i])
 		}

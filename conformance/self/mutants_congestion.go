@@ -114,7 +114,7 @@ var congestionMutants = []Mutant{
 	},
 	{
 		Name: "cnp-kills", Breaks: "After a CNP, the queue pair does not answer.",
-		Cases: []string{"congestion/8"},
+		Cases: []string{"congestion/8", "congestion/9"},
 		hooks: func(*world) hooks {
 			dead := false
 			return hooks{in: func(f *frame) {

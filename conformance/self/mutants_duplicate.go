@@ -1,6 +1,8 @@
 package self
 
-import "github.com/gorxe/gorxe/bth"
+import (
+	"github.com/gorxe/gorxe/bth"
+)
 
 // duplicateOf returns a condition: an RC request of the operations that was received before.
 func duplicateOf(ops ...bth.Operation) func(f *frame) bool {
@@ -11,26 +13,26 @@ func duplicateOf(ops ...bth.Operation) func(f *frame) bool {
 var duplicateMutants = []Mutant{
 	{
 		Name: "repeats-write", Breaks: "A duplicate WRITE is executed again.",
-		Cases:   []string{"responder/3", "responder/4", "responder/35", "responder/39"},
+		Cases:   []string{"responder/35", "responder/39"},
 		Related: []string{"psn"},
 		hooks:   duplicate(bth.OpWrite),
 	},
 	{
 		Name: "repeats-send", Breaks: "A duplicate SEND is executed again.",
 		Cases:   []string{"responder/36", "responder/37"},
-		Related: []string{"cm", "psn", "requester"},
+		Related: []string{"psn"},
 		hooks:   duplicate(bth.OpSend),
 	},
 	{
 		Name: "repeats-atomic", Breaks: "A duplicate atomic is executed again.",
-		Cases:   []string{"atomic/7", "responder/43"},
+		Cases:   []string{"atomic/6", "atomic/7", "responder/43"},
 		Related: []string{"psn"},
 		hooks:   duplicate(bth.OpFetchAdd, bth.OpCmpSwap),
 	},
 	{
 		Name: "silent-duplicate", Breaks: "A duplicate SEND or WRITE is not acknowledged.",
-		Cases:   []string{"responder/3", "responder/35", "responder/36", "responder/38"},
-		Related: []string{"cm", "psn", "requester", "rnr"},
+		Cases:   []string{"responder/35", "responder/36", "responder/38"},
+		Related: []string{"psn", "rnr"},
 		Shows:   "no reply, as from hfi1",
 		hooks:   dropIn(duplicateOf(bth.OpSend, bth.OpWrite)),
 	},
@@ -47,8 +49,8 @@ var duplicateMutants = []Mutant{
 	},
 	{
 		Name: "naks-duplicate", Breaks: "A duplicate gets NAK PSN sequence error.",
-		Cases:   []string{"responder/3"},
-		Related: []string{"atomic", "cm", "psn", "requester", "rnr"},
+		Cases:   []string{"responder/35"},
+		Related: []string{"atomic", "psn", "rnr"},
 		hooks: in(func(w *world, f *frame) {
 			if f.flow != nil && f.ahead < 0 {
 				w.toTester(w.ackFor(f, f.flow.next, bth.NakPSNSequence, f.flow.msn))
@@ -58,8 +60,8 @@ var duplicateMutants = []Mutant{
 	},
 	{
 		Name: "acks-duplicate-alone", Breaks: "A duplicate gets an acknowledgement of its own PSN, not of the newest.",
-		Cases:   []string{"responder/90"},
-		Related: []string{"psn", "requester"},
+		Cases:   []string{"responder/35"},
+		Related: []string{"psn"},
 		hooks: in(func(w *world, f *frame) {
 			if duplicateOf(bth.OpSend, bth.OpWrite)(f) {
 				w.toTester(w.ackFor(f, f.PSN, bth.AckUnlimited, f.flow.msn))
@@ -128,7 +130,7 @@ var duplicateMutants = []Mutant{
 	},
 	{
 		Name: "duplicate-msn", Breaks: "A duplicate increments the MSN.",
-		Cases:   []string{"responder/3"},
+		Cases:   []string{"responder/35"},
 		Related: []string{"psn"},
 		hooks: func(*world) hooks {
 			extra := map[*flow]uint32{}
@@ -146,4 +148,59 @@ var duplicateMutants = []Mutant{
 			}
 		},
 	},
+}
+
+// renumber makes the endpoint execute requests that it must not execute: it gives them the PSN that
+// the endpoint expects, and shifts the PSNs of all later ones.
+type renumber struct {
+	shift uint32              // PSN at the endpoint less that at the tester
+	extra uint32              // messages that the tester does not count
+	back  map[bth.PSN]bth.PSN // PSN at the tester, by that at the endpoint
+}
+
+// maxBack is the maximum number of entries of renumber.back.
+const maxBack = 1 << 12
+
+// executeIf returns hooks that make the endpoint execute the requests that pick selects as if they
+// were expected.
+func executeIf(pick func(f *frame) bool) func(*world) hooks {
+	return func(*world) hooks {
+		n := &renumber{back: map[bth.PSN]bth.PSN{}}
+		return hooks{
+			in: func(f *frame) {
+				if f.flow == nil || !f.rcRequest() {
+					return
+				}
+				if f.ahead == 0 || !pick(f) || len(n.back) > maxBack {
+					f.PSN = f.PSN.Add(n.shift)
+					return
+				}
+				next, span := f.flow.next.Add(n.shift), f.flow.span(f)
+				for i := range min(span, maxBack) {
+					n.back[next.Add(i)] = f.PSN.Add(i)
+				}
+				f.PSN = next
+				n.shift += span
+				n.extra++
+			},
+			out: func(f *frame) {
+				if f.err != nil || !f.Opcode.Info().Response() {
+					return
+				}
+				if psn, ok := n.back[f.PSN]; ok {
+					f.PSN = psn
+				} else {
+					f.PSN = f.PSN.Sub(n.shift & 0xffffff)
+				}
+				if f.hasAETH() {
+					f.AETH.MSN = (f.AETH.MSN - n.extra) & 0xffffff
+				}
+			},
+		}
+	}
+}
+
+// duplicate returns hooks that make the endpoint execute duplicates of the operations again.
+func duplicate(ops ...bth.Operation) func(*world) hooks {
+	return executeIf(func(f *frame) bool { return f.ahead < 0 && f.is(ops...) })
 }

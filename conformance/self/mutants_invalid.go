@@ -16,7 +16,7 @@ func takes(pick func(m message, f *frame) bool) func(*world) hooks {
 	return func(w *world) hooks {
 		all := map[*flow]message{}
 		return hooks{in: func(f *frame) {
-			if f.flow == nil || !f.rcRequest() || f.ahead != 0 || f.badICRC {
+			if f.flow == nil || !f.rcRequest() || !f.admitted() || f.ahead != 0 {
 				return
 			}
 			m := all[f.flow]
@@ -107,7 +107,7 @@ var invalidMutants = []Mutant{
 	},
 	{
 		Name: "takes-too-little", Breaks: "A WRITE with less data than its DMA length is acknowledged.",
-		Cases: []string{"responder/66", "responder/68"},
+		Cases: []string{"responder/66", "responder/68", "responder/71"},
 		hooks: takes(func(m message, f *frame) bool {
 			return f.is(bth.OpWrite) && f.Opcode.Info().Ends() && f.dataOf(m) < f.wantOf(m) && f.wantOf(m) <= 1<<31
 		}),
@@ -121,30 +121,29 @@ var invalidMutants = []Mutant{
 	},
 	{
 		Name: "takes-long-send", Breaks: "A SEND longer than its receive is acknowledged.",
-		Cases:   []string{"responder/73"},
-		Related: []string{"rnr"},
+		Cases: []string{"responder/73"},
 		hooks: takes(func(m message, f *frame) bool {
-			return f.is(bth.OpSend) && f.dataOf(m) > f.flow.target.ReceiveLen && len(f.Payload) <= f.mtu()
+			n := f.flow.target.ReceiveLen
+			return f.is(bth.OpSend) && n > 0 && f.dataOf(m) > n && len(f.Payload) <= f.mtu()
 		}),
 	},
 	{
 		Name: "takes-bad-pad", Breaks: "A packet whose pad count is impossible is acknowledged.",
-		Cases:   []string{"responder/72"},
-		Related: []string{"uc", "ud"},
+		Cases: []string{"responder/72"},
 		hooks: in(func(w *world, f *frame) {
 			if f.err == nil || f.badIP != nil || f.badICRC || len(f.data) < bth.BTHLen+bth.RETHLen+bth.ICRCLen ||
 				f.data[1]&0x0f != 0 || !bth.Opcode(f.data[0]).Valid() {
 				return
 			}
 			qpn := bth.QPN(f.data[5])<<16 | bth.QPN(f.data[6])<<8 | bth.QPN(f.data[7])
-			if f.flow = w.flows[qpn]; f.flow != nil {
+			if f.flow = w.flows[qpn]; f.flow != nil && f.flow.kind == bth.ServiceRC {
 				w.toTester(w.ackFor(f, f.flow.next, bth.AckUnlimited, f.flow.msn+1))
 			}
 		}),
 	},
 	{
 		Name: "checks-pad", Breaks: "A request with pad bytes other than 0 is dropped.",
-		Cases: []string{"responder/71", "responder/74"},
+		Cases: []string{"responder/74"},
 		Shows: "nothing came",
 		hooks: dropIn(func(f *frame) bool {
 			for _, b := range f.pad() {
@@ -162,10 +161,15 @@ var invalidMutants = []Mutant{
 	},
 	{
 		Name: "atomic-write-acked", Breaks: "An ATOMIC WRITE is answered with an ACK instead of a READ response.",
-		Cases: []string{"responder/93", "responder/94"},
+		Cases: []string{"responder/93"},
 		hooks: takes(func(_ message, f *frame) bool {
 			return f.is(bth.OpAtomicWrite) && f.RETH.DMALen == 8 && f.RETH.VA%8 == 0
 		}),
+	},
+	{
+		Name: "atomic-write-once", Breaks: "A duplicate ATOMIC WRITE is not answered.",
+		Cases: []string{"responder/94"},
+		hooks: dropIn(duplicateOf(bth.OpAtomicWrite)),
 	},
 	{
 		Name: "atomic-write-any-address", Breaks: "An ATOMIC WRITE at any address is executed.",

@@ -32,13 +32,13 @@ var psnMutants = []Mutant{
 	{
 		Name: "executes-ahead", Breaks: "A request beyond a gap is executed at once.",
 		Cases:   []string{"psn/1", "psn/8"},
-		Related: []string{"cm", "requester", "responder"},
+		Related: []string{"responder"},
 		hooks:   executeIf(func(f *frame) bool { return f.ahead > 0 }),
 	},
 	{
 		Name: "acks-ahead", Breaks: "A request beyond a gap is acknowledged and not executed.",
-		Cases:   []string{"psn/1", "psn/7", "psn/8", "responder/21"},
-		Related: []string{"requester"},
+		Cases:   []string{"psn/1", "psn/7", "psn/8"},
+		Related: []string{"responder"},
 		hooks: in(func(w *world, f *frame) {
 			if f.flow != nil && f.ahead > 0 && f.AckReq {
 				w.toTester(w.ackFor(f, f.PSN, bth.AckUnlimited, f.flow.msn+1))
@@ -48,8 +48,7 @@ var psnMutants = []Mutant{
 	},
 	{
 		Name: "naks-twice", Breaks: "Each request beyond a gap gets a NAK.",
-		Cases:   []string{"psn/2"},
-		Related: []string{"ud"},
+		Cases: []string{"psn/2"},
 		hooks: in(func(w *world, f *frame) {
 			if f.flow != nil && f.ahead > 0 && len(f.flow.kept) > 1 {
 				w.toTester(w.ackFor(f, f.flow.next, bth.NakPSNSequence, f.flow.msn))
@@ -100,8 +99,7 @@ var psnMutants = []Mutant{
 	},
 	{
 		Name: "no-wrap", Breaks: "After PSN 0xffffff, requests are dropped.",
-		Cases:   []string{"psn/9", "psn/10", "psn/11", "psn/12"},
-		Related: []string{"cm", "requester"},
+		Cases: []string{"psn/9", "psn/10", "psn/11", "psn/12"},
 		hooks: dropIn(func(f *frame) bool {
 			return f.flow != nil && f.rcRequest() && f.PSN < f.flow.local.PSN&0xff0000
 		}),
@@ -110,7 +108,7 @@ var psnMutants = []Mutant{
 		Name: "wrong-after-wrap", Breaks: "A response after the wrap of the PSN has a wrong one.",
 		Cases: []string{"psn/9"},
 		hooks: changeOut(func(f *frame) bool {
-			return f.flow != nil && !f.flow.cm && f.err == nil && f.Opcode.Info().Response() &&
+			return f.flow != nil && f.err == nil && f.Opcode.Info().Response() &&
 				f.PSN < f.flow.local.PSN&0xff0000
 		}, func(f *frame) { f.PSN = f.PSN.Sub(1 << 16) }),
 	},
@@ -134,16 +132,34 @@ var psnMutants = []Mutant{
 		},
 	},
 	{
-		Name: "acks-without-ackreq", Breaks: "An acknowledgement names a PSN that the endpoint did not receive.",
-		Cases:   []string{"psn/13"},
-		Related: []string{"responder", "rnr"},
+		Name: "acks-unreceived", Breaks: "An acknowledgement names a PSN that the endpoint did not receive.",
+		Cases:   []string{"responder/35", "responder/36"},
+		Related: []string{"psn", "rnr"},
 		hooks:   changeOut(func(f *frame) bool { return f.ack() }, func(f *frame) { f.PSN = f.PSN.Add(2) }),
 	},
 	{
-		Name: "acks-too-little", Breaks: "An acknowledgement names the PSN before that of the request.",
-		Cases:   []string{"cm/1"},
-		Related: []string{"congestion", "header", "icrc", "psn", "responder", "rnr"},
-		hooks:   changeOut(func(f *frame) bool { return f.ack() }, func(f *frame) { f.PSN = f.PSN.Sub(1) }),
+		Name: "acks-too-little", Breaks: "An acknowledgement of several requests names the last but one.",
+		Cases:   []string{"responder/15"},
+		Related: []string{"psn", "rnr"},
+		hooks: func(*world) hooks {
+			silent, several := map[*flow]bool{}, map[bth.PSN]bool{}
+			return hooks{
+				in: func(f *frame) {
+					if f.flow == nil || !f.rcRequest() {
+						return
+					}
+					if f.AckReq && silent[f.flow] && len(several) < maxKept {
+						several[f.PSN] = true
+					}
+					silent[f.flow] = !f.AckReq
+				},
+				out: func(f *frame) {
+					if f.ack() && several[f.PSN] {
+						f.PSN = f.PSN.Sub(1)
+					}
+				},
+			}
+		},
 	},
 	{
 		Name: "msn-frozen", Breaks: "The MSN does not change.",
@@ -163,8 +179,8 @@ var psnMutants = []Mutant{
 	},
 	{
 		Name: "msn-of-packets", Breaks: "The MSN counts packets instead of messages.",
-		Cases:   []string{"psn/14"},
-		Related: []string{"icrc", "responder", "rnr"},
+		Cases:   []string{"responder/16", "responder/17"},
+		Related: []string{"icrc", "psn", "rnr"},
 		hooks: changeOut(func(f *frame) bool { return f.flow != nil && f.hasAETH() },
 			func(f *frame) { f.AETH.MSN = uint32(f.PSN.Diff(f.flow.local.PSN)+1) & 0xffffff }),
 	},
@@ -180,13 +196,12 @@ var psnMutants = []Mutant{
 	},
 	{
 		Name: "msn-of-send", Breaks: "A SEND does not increment the MSN.",
-		Cases:   []string{"responder/18", "responder/24"},
-		Related: []string{"cm", "rnr"},
-		hooks:   msnWithout(bth.OpSend),
+		Cases: []string{"responder/18", "responder/24", "rnr/11"},
+		hooks: msnWithout(bth.OpSend),
 	},
 	{
 		Name: "msn-of-write", Breaks: "A WRITE does not increment the MSN.",
-		Cases:   []string{"responder/13", "responder/14"},
+		Cases:   []string{"responder/17"},
 		Related: []string{"icrc", "psn", "rnr"},
 		hooks:   msnWithout(bth.OpWrite),
 	},
@@ -198,9 +213,30 @@ var psnMutants = []Mutant{
 	},
 	{
 		Name: "half-window", Breaks: "A request 2^23-1 ahead is dropped without a NAK.",
-		Cases:   []string{"psn/13"},
-		Related: []string{"cm", "requester"},
-		hooks:   dropIn(func(f *frame) bool { return f.ahead > 1<<22 || f.ahead < -1<<22 }),
+		Cases: []string{"psn/13"},
+		hooks: dropIn(func(f *frame) bool { return f.ahead > 1<<22 || f.ahead < -1<<22 }),
+	},
+	{
+		Name: "read-takes-one", Breaks: "A READ takes one PSN at the responder, whatever its number of responses.",
+		Cases:   []string{"psn/14"},
+		Related: []string{"congestion", "responder", "rnr"},
+		hooks: func(w *world) hooks {
+			type read struct{ begin, end bth.PSN }
+			latest := map[*flow]read{}
+			return hooks{in: func(f *frame) {
+				if f.flow == nil || !f.rcRequest() || f.ahead != 0 {
+					return
+				}
+				if r, ok := latest[f.flow]; ok && f.PSN == r.end {
+					w.toTester(w.ackFor(f, r.begin.Add(1), bth.NakPSNSequence, f.flow.msn))
+					f.drop()
+				}
+				delete(latest, f.flow)
+				if n := f.flow.span(f); n > 1 {
+					latest[f.flow] = read{f.PSN, f.PSN.Add(n)}
+				}
+			}}
+		},
 	},
 }
 

@@ -63,6 +63,22 @@ var readMutants = []Mutant{
 		},
 	},
 	{
+		Name: "repeats-after-duplicate", Breaks: "A second copy of a READ response causes a repetition.",
+		Cases: []string{"requester/37"},
+		hooks: func(w *world) hooks {
+			seen := map[bth.PSN]bool{}
+			return requester(nil, func(w *world, h *history, f *frame) {
+				if !f.is(bth.OpReadResponse) || len(seen) > maxKept {
+					return
+				}
+				if seen[f.PSN] && len(h.order) > 0 {
+					w.toTester(h.sent[h.order[len(h.order)-1]].clone())
+				}
+				seen[f.PSN] = true
+			})(w)
+		},
+	},
+	{
 		Name: "takes-wrong-opcode", Breaks: "The opcode and the length of a READ response are not checked.",
 		Cases: []string{"requester/30", "requester/31", "requester/32", "requester/33",
 			"requester/34"},
@@ -88,28 +104,16 @@ var readMutants = []Mutant{
 	{
 		Name: "ack-completes-read", Breaks: "An ACK completes a READ.",
 		Cases: []string{"requester/27"},
-		hooks: func(w *world) hooks {
-			read := map[*flow]*frame{}
-			return requester(func(_ *world, _ *history, f *frame, _ bool) {
-				if f.is(bth.OpReadRequest) && read[f.flow] == nil {
-					read[f.flow] = f.clone()
-				}
-			}, func(w *world, _ *history, f *frame) {
-				r := read[f.flow]
-				if !f.ack() || r == nil {
-					return
-				}
-				// The endpoint gets the data that the tester did not send.
-				for _, g := range responses(f, r) {
-					w.toDevice(g)
-				}
-				read[f.flow] = nil
-			})(w)
-		},
+		hooks: completesRead((*frame).ack),
+	},
+	{
+		Name: "atomic-completes-read", Breaks: "An atomic acknowledgement completes a READ.",
+		Cases: []string{"requester/35"},
+		hooks: completesRead(func(f *frame) bool { return f.is(bth.OpAtomicAck) }),
 	},
 	{
 		Name: "read-one-psn", Breaks: "A READ takes one PSN, whatever its number of responses.",
-		Cases: []string{"requester/35"},
+		Cases: []string{"requester/23"},
 		hooks: func(w *world) hooks {
 			shift := map[*flow]uint32{}
 			return requester(func(_ *world, _ *history, f *frame, _ bool) {
@@ -168,4 +172,26 @@ func fixResponses(w *world) hooks {
 			}
 		}
 	})(w)
+}
+
+// completesRead makes hooks: a response that pick selects completes the oldest READ.
+func completesRead(pick func(f *frame) bool) func(*world) hooks {
+	return func(w *world) hooks {
+		read := map[*flow]*frame{}
+		return requester(func(_ *world, _ *history, f *frame, _ bool) {
+			if f.is(bth.OpReadRequest) && read[f.flow] == nil {
+				read[f.flow] = f.clone()
+			}
+		}, func(w *world, _ *history, f *frame) {
+			r := read[f.flow]
+			if !pick(f) || r == nil {
+				return
+			}
+			// The endpoint gets the data that the tester did not send.
+			for _, g := range responses(f, r) {
+				w.toDevice(g)
+			}
+			read[f.flow] = nil
+		})(w)
+	}
 }

@@ -10,19 +10,19 @@ import (
 var requesterMutants = []Mutant{
 	{
 		Name: "short-segments", Breaks: "The FIRST packet of a message is shorter than the path MTU.",
-		Cases: []string{"requester/1", "requester/23"},
+		Cases: []string{"requester/1"},
 		hooks: changeOut(func(f *frame) bool { return f.rcRequest() && f.Opcode.Info().Pos == bth.First },
 			func(f *frame) { f.Payload = f.Payload[:len(f.Payload)/2] }),
 	},
 	{
 		Name: "never-asks", Breaks: "AckReq is never set.",
-		Cases: []string{"requester/2", "requester/3"},
+		Cases: []string{"requester/2"},
 		Shows: "AckReq in 0 of",
 		hooks: changeOut((*frame).rcRequest, func(f *frame) { f.AckReq = false }),
 	},
 	{
 		Name: "obeys-credits", Breaks: "After an ACK without credits, one more message is sent.",
-		Cases: []string{"requester/10", "requester/26"},
+		Cases: []string{"requester/10"},
 		Shows: "1 of 7 messages came",
 		hooks: func(w *world) hooks {
 			// The first message and one more; clientLen is four packets.
@@ -39,12 +39,29 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "resends-acked", Breaks: "Requests that are acknowledged are sent again.",
-		Cases: []string{"requester/9"},
+		Cases: []string{"requester/3"},
 		hooks: requester(nil, func(w *world, h *history, f *frame) {
-			if g := h.sent[f.PSN]; g != nil && f.ack() {
-				w.toTester(g.clone())
+			// Later than what a requester may repeat before the last acknowledgement arrives.
+			if g := h.sent[f.PSN]; g != nil && f.ack() && f.PSN == h.last {
+				w.after(45*time.Millisecond, func() { w.toTester(g.clone()) })
 			}
 		}),
+	},
+	{
+		Name: "repeats-after-second-ack", Breaks: "A second copy of an ACK causes a repetition.",
+		Cases: []string{"requester/9"},
+		hooks: func(w *world) hooks {
+			seen := map[bth.PSN]bool{}
+			return requester(nil, func(w *world, h *history, f *frame) {
+				if !f.ack() || len(seen) > maxKept {
+					return
+				}
+				if g := h.sent[f.PSN]; g != nil && seen[f.PSN] {
+					w.toTester(g.clone())
+				}
+				seen[f.PSN] = true
+			})(w)
+		},
 	},
 	{
 		Name: "goes-back-too-far", Breaks: "A timeout repeats the whole message, also its acknowledged packets.",
@@ -75,7 +92,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "takes-second-ack", Breaks: "The second copy of an ACK acknowledges the next request.",
-		Cases: []string{"requester/8"},
+		Cases: []string{"requester/39"},
 		hooks: func(w *world) hooks {
 			count := map[bth.PSN]int{}
 			return requester(nil, func(_ *world, h *history, f *frame) {
@@ -98,8 +115,19 @@ var requesterMutants = []Mutant{
 		}),
 	},
 	{
+		Name: "takes-ghost-nak", Breaks: "A NAK of a PSN that was not sent causes a repetition.",
+		Cases: []string{"requester/7"},
+		hooks: requester(nil, func(w *world, h *history, f *frame) {
+			if f.nak() && len(h.order) > 0 && f.PSN.Diff(h.last) > 0 {
+				for _, g := range h.open() {
+					w.toTester(g.clone())
+				}
+			}
+		}),
+	},
+	{
 		Name: "takes-bad-icrc", Breaks: "A response with a wrong ICRC is taken.",
-		Cases: []string{"requester/36"},
+		Cases: []string{"requester/8", "requester/36"},
 		hooks: changeIn(func(f *frame) bool { return f.err == nil && f.badICRC && f.Opcode.Info().Response() },
 			func(f *frame) { f.badICRC = false }),
 	},
@@ -114,8 +142,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "deaf-to-second-nak", Breaks: "The second NAK for a gap is ignored.",
-		Cases:   []string{"requester/13"},
-		Related: []string{"cm"},
+		Cases: []string{"requester/13"},
 		hooks: func(w *world) hooks {
 			n := 0
 			return requester(nil, func(_ *world, _ *history, f *frame) {
@@ -157,7 +184,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "changes-payload", Breaks: "A request that is sent again has another payload.",
-		Cases: []string{"requester/5"},
+		Cases: []string{"requester/12"},
 		hooks: requester(func(_ *world, _ *history, f *frame, again bool) {
 			if again && len(f.Payload) > 0 {
 				f.Payload = append([]byte{}, f.Payload...)
@@ -176,9 +203,19 @@ var requesterMutants = []Mutant{
 		}),
 	},
 	{
+		Name: "survives-fatal-nak", Breaks: "After a fatal NAK, requests are sent again.",
+		Cases: []string{"requester/14", "requester/15", "requester/16"},
+		hooks: requester(nil, func(w *world, h *history, f *frame) {
+			if f.nak() && !f.seqNAK() {
+				for _, g := range h.open() {
+					w.toTester(g.clone())
+				}
+			}
+		}),
+	},
+	{
 		Name: "impatient", Breaks: "A request is sent again before the timeout.",
-		Cases:   []string{"requester/4"},
-		Related: []string{"cm"},
+		Cases: []string{"requester/18"},
 		hooks: requester(func(w *world, h *history, f *frame, again bool) {
 			if !again && f.AckReq {
 				psn := f.PSN
@@ -192,7 +229,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "patient", Breaks: "A request is sent again after more than four times the timeout.",
-		Cases: []string{"requester/4"},
+		Cases: []string{"requester/18"},
 		hooks: func(w *world) hooks {
 			repeats := map[bth.PSN]int{}
 			return requester(func(_ *world, _ *history, f *frame, again bool) {
@@ -206,7 +243,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "gives-up-early", Breaks: "A request is sent again only once.",
-		Cases: []string{"requester/18", "requester/19"},
+		Cases: []string{"requester/19"},
 		hooks: func(w *world) hooks {
 			repeats := map[bth.PSN]int{}
 			return requester(func(_ *world, _ *history, f *frame, again bool) {
@@ -220,7 +257,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "never-gives-up", Breaks: "A request is sent again more often than the retry count says.",
-		Cases: []string{"requester/12", "requester/19"},
+		Cases: []string{"requester/19"},
 		hooks: requester(func(w *world, h *history, f *frame, again bool) {
 			if again {
 				w.toTester(f.clone())
@@ -229,7 +266,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "ignores-rnr-wait", Breaks: "After an RNR NAK, the request is sent again at once.",
-		Cases: []string{"requester/20", "requester/21"},
+		Cases: []string{"requester/20"},
 		hooks: requester(nil, func(w *world, h *history, f *frame) {
 			if g := h.sent[f.PSN]; f.rnr() && g != nil {
 				w.toTester(g.clone())
@@ -250,7 +287,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "rnr-for-ever", Breaks: "RNR NAKs are answered more often than the RNR retry count says.",
-		Cases: []string{"requester/20"},
+		Cases: []string{"requester/21"},
 		hooks: requester(nil, func(w *world, h *history, f *frame) {
 			if g := h.sent[f.PSN]; f.rnr() && g != nil {
 				w.after(time.Millisecond, func() { w.toTester(g.clone()) })
@@ -259,7 +296,7 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "rnr-one-less", Breaks: "The second RNR NAK stops the queue pair, whatever the RNR retry count.",
-		Cases: []string{"requester/20"},
+		Cases: []string{"requester/22"},
 		hooks: func(w *world) hooks {
 			n := 0
 			return requester(func(_ *world, _ *history, f *frame, again bool) {

@@ -3,7 +3,9 @@ package self
 import "github.com/gorxe/gorxe/bth"
 
 // ucRequest reports whether f is a UC request to or from a UC queue pair of the endpoint.
-func (f *frame) ucRequest() bool { return f.flow != nil && f.request(bth.ServiceUC) }
+func (f *frame) ucRequest() bool {
+	return f.flow != nil && f.flow.kind == bth.ServiceUC && f.request(bth.ServiceUC)
+}
 
 // incomingUC makes hooks that see UC requests to the endpoint.
 func incomingUC(f func(w *world, f *frame)) func(*world) hooks {
@@ -18,8 +20,7 @@ func incomingUC(f func(w *world, f *frame)) func(*world) hooks {
 var ucMutants = []Mutant{
 	{
 		Name: "uc-acks", Breaks: "A UC request is acknowledged.",
-		Cases:   []string{"uc/1", "uc/8", "uc/22", "uc/24"},
-		Related: []string{"responder", "ud"},
+		Cases: []string{"uc/1", "uc/19"},
 		hooks: incomingUC(func(w *world, f *frame) {
 			if f.Opcode.Info().Ends() {
 				w.toTester(w.ackFor(f, f.PSN, bth.AckUnlimited, 1))
@@ -44,8 +45,7 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-naks-gaps", Breaks: "A gap of UC gets a NAK.",
-		Cases:   []string{"uc/3"},
-		Related: []string{"responder"},
+		Cases: []string{"uc/3"},
 		hooks: func(w *world) hooks {
 			next := map[*flow]bth.PSN{}
 			return hooks{in: func(f *frame) {
@@ -61,7 +61,7 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-stops-at-gap", Breaks: "After a gap, no UC message is received.",
-		Cases: []string{"uc/4", "uc/20"},
+		Cases: []string{"uc/6", "uc/20"},
 		hooks: func(*world) hooks {
 			next, dead := map[*flow]bth.PSN{}, map[*flow]bool{}
 			return hooks{in: func(f *frame) {
@@ -80,7 +80,7 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-orphans", Breaks: "A UC MIDDLE or LAST without a FIRST is executed.",
-		Cases: []string{"uc/7"},
+		Cases: []string{"uc/4", "uc/7"},
 		hooks: func(*world) hooks {
 			open := map[*flow]bool{}
 			return hooks{in: func(f *frame) {
@@ -88,42 +88,45 @@ var ucMutants = []Mutant{
 					return
 				}
 				i := f.Opcode.Info()
-				if !i.Starts() && !open[f.flow] && i.Ends() {
+				switch orphan := !i.Starts() && !open[f.flow]; {
+				case orphan && i.Ends():
 					f.RETH = bth.RETH{VA: f.flow.target.VA, RKey: f.flow.target.RKey, DMALen: uint32(len(f.Payload))}
 					f.Opcode = bth.UCSendOnly
 					if i.Op == bth.OpWrite {
 						f.Opcode = bth.UCWriteOnly
 					}
+				case orphan && i.Op == bth.OpSend:
+					f.Opcode = bth.UCSendFirst
 				}
 				open[f.flow] = !i.Ends()
 			}}
 		},
 	},
 	{
-		Name: "uc-mixes", Breaks: "A UC SEND may go on as a WRITE.",
-		Cases: []string{"uc/9"},
+		Name: "uc-mixes", Breaks: "A UC SEND may go on as a WRITE, and a WRITE as a SEND.",
+		Cases: []string{"uc/9", "uc/22"},
 		hooks: func(*world) hooks {
-			send := map[*flow]bool{}
+			kind := map[*flow]bth.Operation{}
+			change := map[bth.Opcode]bth.Opcode{
+				bth.UCWriteMiddle: bth.UCSendMiddle, bth.UCWriteLast: bth.UCSendLast,
+				bth.UCSendMiddle: bth.UCWriteMiddle, bth.UCSendLast: bth.UCWriteLast,
+			}
 			return hooks{in: func(f *frame) {
 				if !f.ucRequest() {
 					return
 				}
 				if f.Opcode.Info().Starts() {
-					send[f.flow] = f.is(bth.OpSend)
-				} else if send[f.flow] {
-					switch f.Opcode {
-					case bth.UCWriteMiddle:
-						f.Opcode = bth.UCSendMiddle
-					case bth.UCWriteLast:
-						f.Opcode = bth.UCSendLast
-					}
+					kind[f.flow] = f.Opcode.Info().Op
+				} else if op, ok := change[f.Opcode]; ok && !f.is(kind[f.flow]) {
+					f.Opcode = op
 				}
 			}}
 		},
 	},
 	{
 		Name: "uc-first-inside", Breaks: "A UC message that begins inside another one is dropped.",
-		Cases: []string{"uc/5", "uc/21"},
+		Cases: []string{"uc/5", "uc/8", "uc/21"},
+		Shows: "the SEND ONLY inside another SEND is dropped too",
 		hooks: func(*world) hooks {
 			open := map[*flow]bool{}
 			return hooks{in: func(f *frame) {
@@ -198,12 +201,11 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-any-header", Breaks: "The P_Key, version and ICRC of UC packets are not checked.",
-		Cases:   []string{"uc/15"},
-		Related: []string{"responder", "ud"},
+		Cases: []string{"uc/15"},
 		hooks: in(func(w *world, f *frame) {
 			switch {
 			case f.badIP != nil:
-			case f.err != nil && len(f.data) > bth.BTHLen:
+			case w.badVersion(f, bth.ServiceUC):
 				f.data[1] &^= 0x0f
 				f.reseal()
 			case f.ucRequest():
@@ -230,6 +232,26 @@ var ucMutants = []Mutant{
 		}),
 	},
 	{
+		Name: "uc-ignores-range", Breaks: "A UC WRITE outside the region is executed inside it.",
+		Cases: []string{"uc/24"},
+		hooks: incomingUC(func(_ *world, f *frame) {
+			t := f.flow.target
+			if f.is(bth.OpWrite) && f.Opcode.Info().Starts() && uint64(f.RETH.DMALen) <= t.Length &&
+				f.RETH.VA-t.VA > t.Length-uint64(f.RETH.DMALen) {
+				f.RETH.VA = t.VA + t.Length - uint64(f.RETH.DMALen)
+			}
+		}),
+	},
+	{
+		Name: "uc-answers-read", Breaks: "A READ or an atomic to a UC queue pair gets a NAK.",
+		Cases: []string{"uc/28"},
+		hooks: in(func(w *world, f *frame) {
+			if f.flow != nil && f.flow.kind == bth.ServiceUC && (f.is(bth.OpReadRequest) || f.isAtomic()) {
+				w.toTester(w.ackFor(f, f.PSN, bth.NakInvalidRequest, 0))
+			}
+		}),
+	},
+	{
 		Name: "uc-any-dmalen", Breaks: "The length of a UC WRITE may differ from its DMA length.",
 		Cases: []string{"uc/25"},
 		hooks: incomingUC(func(_ *world, f *frame) {
@@ -240,7 +262,7 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-sends-short", Breaks: "FIRST packets of the endpoint's UC messages are shorter than the path MTU.",
-		Cases: []string{"uc/2", "uc/6"},
+		Cases: []string{"uc/18"},
 		hooks: changeOut(func(f *frame) bool { return f.ucRequest() && f.Opcode.Info().Pos == bth.First },
 			func(f *frame) { f.Payload = f.Payload[:len(f.Payload)/2] }),
 	},
@@ -253,12 +275,21 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-drops", Breaks: "A UC message of several packets is dropped.",
-		Cases: []string{"uc/19"},
+		Cases: []string{"uc/2", "uc/19"},
 		hooks: incomingUC(func(_ *world, f *frame) {
 			if !f.Opcode.Info().Starts() {
 				f.drop()
 			}
 		}),
+	},
+	{
+		Name: "uc-write-data", Breaks: "A UC WRITE stores wrong data.",
+		Cases: []string{"uc/19"},
+		hooks: changeIn(func(f *frame) bool { return f.ucRequest() && f.is(bth.OpWrite) && len(f.Payload) > 0 },
+			func(f *frame) {
+				f.Payload = append([]byte{}, f.Payload...)
+				f.Payload[0] ^= 0x10
+			}),
 	},
 	{
 		Name: "uc-rnr", Breaks: "A UC request that finds no receive gets an RNR NAK.",
@@ -272,7 +303,7 @@ var ucMutants = []Mutant{
 	},
 	{
 		Name: "uc-remembers", Breaks: "A repeated UC message is dropped as a duplicate.",
-		Cases: []string{"uc/15", "uc/16"},
+		Cases: []string{"uc/16"},
 		Shows: "a repeated SEND is dropped",
 		hooks: func(*world) hooks {
 			seen := map[bth.PSN]bool{}

@@ -2,6 +2,7 @@ package self
 
 import (
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // incomingUD makes hooks that see datagrams to UD queue pairs of the endpoint, also those that
@@ -16,6 +17,15 @@ func incomingUD(f func(w *world, f *frame)) func(*world) hooks {
 
 // udMutants break rules of unreliable datagrams.
 var udMutants = []Mutant{
+	{
+		Name: "ud-no-grh", Breaks: "The data of a datagram is stored at the begin of the receive, without 40 bytes before it.",
+		Cases: []string{"ud/1"},
+		hooks: tune(func(s *settings) {
+			if s.kind == verbs.UD {
+				s.headLen = 0
+			}
+		}),
+	},
 	{
 		Name: "ud-any-qkey", Breaks: "A datagram with a wrong Q_Key is received.",
 		Cases: []string{"ud/2"},
@@ -54,12 +64,11 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-any-header", Breaks: "The P_Key, version and ICRC of datagrams are not checked.",
-		Cases:   []string{"ud/6"},
-		Related: []string{"responder", "uc"},
+		Cases: []string{"ud/6"},
 		hooks: in(func(w *world, f *frame) {
 			switch {
 			case f.badIP != nil:
-			case f.err != nil && len(f.data) > bth.BTHLen:
+			case w.badVersion(f, bth.ServiceUD):
 				f.data[1] &^= 0x0f
 				f.reseal()
 			case f.flow != nil && f.flow.kind == bth.ServiceUD:
@@ -69,9 +78,10 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-takes-cut", Breaks: "A datagram that is cut inside the DETH is received.",
-		Cases: []string{"ud/6", "ud/8"},
+		Cases: []string{"ud/8"},
 		hooks: in(func(w *world, f *frame) {
-			if f.err == nil || f.badIP != nil || len(f.data) < bth.BTHLen || bth.Opcode(f.data[0]) != bth.UDSendOnly {
+			if f.err == nil || f.badIP != nil || len(f.data) < bth.BTHLen ||
+				len(f.data) >= bth.BTHLen+bth.DETHLen+bth.ICRCLen || bth.Opcode(f.data[0]) != bth.UDSendOnly {
 				return
 			}
 			for qpn, flow := range w.flows {
@@ -100,15 +110,15 @@ var udMutants = []Mutant{
 		Cases: []string{"ud/14"},
 		Shows: "a queue pair receives it",
 		hooks: in(func(w *world, f *frame) {
-			for qpn := range w.flows {
-				if f.err == nil && f.DestQP == bth.MulticastQPN {
+			for qpn, flow := range w.flows {
+				if f.err == nil && f.DestQP == bth.MulticastQPN && flow.kind == bth.ServiceUD {
 					f.DestQP = qpn
 				}
 			}
 		}),
 	},
 	{
-		Name: "ud-gsi-kills", Breaks: "After a datagram to queue pair 1 that is no message, nothing is received.",
+		Name: "ud-gsi-kills", Breaks: "After a datagram to queue pair 1 that is no message, programs receive nothing.",
 		Cases: []string{"ud/10"},
 		hooks: func(*world) hooks {
 			dead := false
@@ -116,7 +126,7 @@ var udMutants = []Mutant{
 				if _, ok := f.mad(); !ok && f.err == nil && f.DestQP == bth.GSI {
 					dead = true
 				}
-				if dead {
+				if dead && f.flow != nil {
 					f.drop()
 				}
 			}}
@@ -168,7 +178,7 @@ var udMutants = []Mutant{
 	},
 	{
 		Name: "ud-acks", Breaks: "A datagram is acknowledged.",
-		Cases: []string{"ud/1"},
+		Cases: []string{"ud/4"},
 		hooks: incomingUD(func(w *world, f *frame) {
 			if f.request(bth.ServiceUD) {
 				w.toTester(w.ackFor(f, f.PSN, bth.AckUnlimited, 1))
@@ -196,4 +206,14 @@ var udMutants = []Mutant{
 		hooks: changeOut(func(f *frame) bool { return f.flow != nil && f.request(bth.ServiceUD) },
 			func(f *frame) { f.DETH.SrcQP = 0 }),
 	},
+}
+
+// badVersion reports whether f is to a queue pair of the service and has a transport version other
+// than 0, so that it was not decoded.
+func (w *world) badVersion(f *frame, s bth.Service) bool {
+	if f.err == nil || len(f.data) <= bth.BTHLen || f.data[1]&0x0f == 0 {
+		return false
+	}
+	flow := w.flows[bth.QPN(f.data[5])<<16|bth.QPN(f.data[6])<<8|bth.QPN(f.data[7])]
+	return flow != nil && flow.kind == s
 }

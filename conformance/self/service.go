@@ -141,6 +141,13 @@ func (s *service) Close() (err error) {
 	return err
 }
 
+// asked is what a REQ of the tester tells: its queue pair, and the first PSN of the endpoint's
+// requests.
+type asked struct {
+	local conformance.Local
+	psn   bth.PSN
+}
+
 // maxAsked is the maximum number of REQs that a world remembers.
 const maxAsked = 1024
 
@@ -153,20 +160,22 @@ func (w *world) learn(f *frame) {
 	switch m.Attribute() {
 	case cmsg.REQ:
 		if f.dst == deviceAddr && len(w.asked) < maxAsked {
-			w.asked[m.Get(cmsg.LocalID)] = conformance.Local{Addr: f.src, QPN: bth.QPN(m.Get(cmsg.REQQPN)),
-				PSN: bth.PSN(m.Get(cmsg.REQPSN))}
+			w.asked[m.Get(cmsg.LocalID)] = asked{conformance.Local{Addr: f.src, QPN: bth.QPN(m.Get(cmsg.REQQPN))},
+				bth.PSN(m.Get(cmsg.REQPSN))}
 		}
 	case cmsg.RTU:
 		for _, flow := range w.flows {
 			flow.ready = flow.ready || flow.cm && flow.id == m.Get(cmsg.RemoteID)
 		}
 	case cmsg.REP:
-		local, ok := w.asked[m.Get(cmsg.RemoteID)]
+		req, ok := w.asked[m.Get(cmsg.RemoteID)]
 		if f.src != deviceAddr || !ok || len(w.flows) >= maxAsked {
 			return
 		}
-		target := conformance.Target{Addr: f.src, QPN: bth.QPN(m.Get(cmsg.REPQPN)), PSN: bth.PSN(m.Get(cmsg.REPPSN)),
-			MTU: int(pathMTU)}
+		// Each end names the first PSN of the other one's requests (IBA 12.6.5, 12.6.8).
+		local := req.local
+		local.PSN = bth.PSN(m.Get(cmsg.REPPSN))
+		target := conformance.Target{Addr: f.src, QPN: bth.QPN(m.Get(cmsg.REPQPN)), PSN: req.psn, MTU: int(pathMTU)}
 		if w.flows[target.QPN] == nil {
 			flow := newFlow(local, target, bth.ServiceRC)
 			flow.cm, flow.id = true, m.Get(cmsg.LocalID)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/conformance"
 	"github.com/gorxe/gorxe/conformance/wire"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/pipe"
@@ -44,7 +43,7 @@ type world struct {
 	flows    map[bth.QPN]*flow // by queue pair of the endpoint
 	local    map[bth.QPN]*flow // by queue pair of the tester
 	timers   map[*time.Timer]struct{}
-	asked    map[uint64]conformance.Local // queue pairs in REQs of the tester, by communication ID
+	asked    map[uint64]asked // REQs of the tester, by communication ID
 }
 
 // hooks are the faults of a mutant. All calls are serialized.
@@ -63,7 +62,7 @@ func newWorld(mutant func(*world) hooks) (*world, error) {
 		net: pipe.NewNet(), links: map[netip.Addr]packet.Link{}, recv: make(chan *wire.Received, receiveQueue),
 		done: make(chan struct{}), make: mutant, batch: packet.NewBatch(1), flows: map[bth.QPN]*flow{},
 		local: map[bth.QPN]*flow{}, timers: map[*time.Timer]struct{}{},
-		asked: map[uint64]conformance.Local{},
+		asked: map[uint64]asked{},
 	}
 	w.reset()
 	at, err := w.net.Open(deviceAddr, linkMTU)
@@ -182,8 +181,7 @@ func (w *world) fromTester(f *frame) error {
 	if f.err == nil {
 		w.learn(f)
 		f.flow = w.flows[f.DestQP]
-		if f.flow != nil && f.rcRequest() && f.badIP == nil && !f.badICRC &&
-			f.src == f.flow.local.Addr && f.Version == 0 {
+		if f.flow != nil && f.rcRequest() && f.admitted() {
 			f.flow.incoming(f)
 		}
 	}

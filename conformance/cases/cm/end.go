@@ -81,7 +81,7 @@ var end = []conformance.Case{
 			rej.Set(cmsg.REJReason, 28)
 			s.Send(rej)
 			// The program may disconnect, but the REP must not be sent again.
-			for end := time.Now().Add(3 * t.Silence()); ; {
+			for end := time.Now().Add(max(3*t.Silence(), repeatTime)); ; {
 				m := s.Next(time.Until(end))
 				if m == nil {
 					break
@@ -167,7 +167,44 @@ var end = []conformance.Case{
 			t.Unclear("it is dropped; Linux rejects it with reason 10 (stale connection)")
 		},
 	},
+	{
+		ID: "cm/36", Level: conformance.Should, Program: conformance.CMServer,
+		Rule:   "After a DREP, the connection ends: requests on it are answered no longer than the timeout.",
+		Source: "IBA 12.9 (timewait); Linux cma.c, rdma_disconnect",
+		Run:    afterDREP,
+	},
 }
+
+// afterDREP is the script of a connection that the tester uses after its end.
+func afterDREP(t *conformance.T) {
+	s := t.Service()
+	c := s.Connect()
+	data(c, "an RTU")
+	dreq := c.DREQ()
+	s.Send(dreq)
+	drep(t, s, dreq, "a DREQ")
+	answered := 0
+	for end := time.Now().Add(t.Timeout()); ; answered++ {
+		c.Send(c.Message(make([]byte, 8)))
+		r := c.Response(t.Silence())
+		switch {
+		case r == nil && answered > 0:
+			t.Observe("%d SENDs after the DREP were answered before the program had disconnected", answered)
+			return
+		case r == nil:
+			return
+		case time.Now().After(end):
+			t.Fail("%v after the DREP, a SEND is still answered: %s", t.Timeout(), conformance.Describe(r))
+		case conformance.AckFrom(c.PSN).Is(r):
+			c.PSN = c.PSN.Add(1)
+		}
+		t.Sleep(disconnectInterval)
+	}
+}
+
+// disconnectInterval is the time between two requests after a DREP. A connection manager may send
+// the DREP before the program has moved the queue pair to the error state.
+const disconnectInterval = 10 * time.Millisecond
 
 // drep expects the DREP for a DREQ. A DREQ of the device, whose program ends its connection too,
 // may come before.

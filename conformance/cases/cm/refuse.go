@@ -135,6 +135,24 @@ var refuse = []conformance.Case{
 		},
 	},
 	{
+		ID: "cm/37", Level: conformance.Shall, Program: conformance.CMServer,
+		Rule:   "A REJ of a REQ has the transaction ID of the REQ and says that it is a REQ that is rejected.",
+		Source: "IBA 12.6.7 (message REJected); Linux cm.c, cm_issue_rej",
+		Run: func(t *conformance.T) {
+			s := t.Service()
+			s.Connect()
+			_, req := request(s, func(m *cmsg.MAD) { m.Set(cmsg.REQService, s.ID^0x8000) })
+			rej := s.Expect(cmsg.REJ, "a REQ for a service without a listener")
+			switch {
+			case rej.Get(cmsg.TID) != req.Get(cmsg.TID):
+				t.Fail("the transaction ID of the REJ is 0x%x, that of the REQ 0x%x", rej.Get(cmsg.TID),
+					req.Get(cmsg.TID))
+			case rej.Get(cmsg.REJMessage) != 0:
+				t.Fail("the REJ of a REQ has %d in the field MessageRejected instead of 0", rej.Get(cmsg.REJMessage))
+			}
+		},
+	},
+	{
 		ID: "cm/35", Level: conformance.Observed, Program: conformance.CMServer,
 		Rule:   "A LAP (alternate path) is refused in some way, and the connection stays.",
 		Source: "IBA 12.8; CA17-37",

@@ -105,27 +105,13 @@ var acks = []conformance.Case{
 		ID: "requester/4", Level: conformance.Shall, Program: conformance.SendClient,
 		Rule:   "After an ACK in the middle of a message, a timeout repeats the requests from the next one on, none before.",
 		Source: "IBA 9.7.5.1.2; 9.7.6.1.3",
-		Run: func(t *conformance.T) {
-			c := t.Connect(conformance.AckTimeout(14))
-			first := c.Start(6)[0].PSN
-			c.Send(c.Ack(first.Add(5), bth.AckUnlimited))
-			c.Skip(&wire.Received{Packet: bth.Packet{Opcode: bth.RCSendMiddle, PSN: first.Add(5)}})
-			seen := first.Add(5) // last PSN of the first transmission
-			for {
-				r := c.ExpectRequest(conformance.Op(bth.OpSend))
-				if r.PSN.Diff(seen) > 0 {
-					seen = r.PSN
-					continue
-				}
-				if r.PSN != first.Add(6) {
-					t.Fail("PSN %d is acknowledged; the repetition must begin with %d, but begins with %s",
-						first.Add(5), first.Add(6), conformance.Describe(r))
-				}
-				c.Serve(r)
-				break
-			}
-			c.ServeUntil(first.Add(clientAll), "after the repetition")
-		},
+		Run:    acknowledgedInside(1),
+	},
+	{
+		ID: "requester/39", Level: conformance.Shall, Program: conformance.SendClient,
+		Rule:   "A second copy of an ACK acknowledges nothing more: a timeout repeats the requests behind its PSN.",
+		Source: "IBA 9.7.5.1 (duplicate acknowledge)",
+		Run:    acknowledgedInside(3),
 	},
 	{
 		ID: "requester/5", Level: conformance.Shall, Program: conformance.SendClient,
@@ -210,11 +196,44 @@ var acks = []conformance.Case{
 	},
 }
 
+// acknowledgedInside returns a script: copies of an ACK in the middle of a message. A timeout must
+// repeat the requests behind it.
+func acknowledgedInside(copies int) func(*conformance.T) {
+	return func(t *conformance.T) {
+		c := t.Connect(conformance.AckTimeout(14))
+		first := c.Start(6)[0].PSN
+		var at time.Time // of the last copy
+		for range copies {
+			at = c.Send(c.Ack(first.Add(5), bth.AckUnlimited))
+		}
+		c.Skip(&wire.Received{Packet: bth.Packet{Opcode: bth.RCSendMiddle, PSN: first.Add(5)}})
+		seen := first.Add(5) // last PSN of the first transmission
+		for {
+			r := c.ExpectRequest(conformance.Op(bth.OpSend))
+			if r.PSN.Diff(seen) > 0 {
+				seen = r.PSN
+				continue
+			}
+			if r.PSN.Diff(first.Add(5)) <= 0 && r.At.Sub(at) < inFlight {
+				continue // repeated before the ACK arrived
+			}
+			if r.PSN != first.Add(6) {
+				t.Fail("PSN %d is acknowledged; the repetition must begin with %d, but begins with %s",
+					first.Add(5), first.Add(6), conformance.Describe(r))
+			}
+			c.Serve(r)
+			break
+		}
+		c.ServeUntil(first.Add(clientAll), "after the repetition")
+	}
+}
+
 // ignored returns the script of a rule that a requester ignores an answer: its requests stay
 // unacknowledged, so a timeout repeats them from the first one on, unchanged.
 func ignored(what string, answer func(c *conformance.Conn, first bth.PSN) *wire.Packet) func(*conformance.T) {
 	return func(t *conformance.T) {
-		c := t.Connect(conformance.AckTimeout(16))
+		const exponent = 16
+		c := t.Connect(conformance.AckTimeout(exponent))
 		all := c.Start(clientPackets)
 		begin := all[0]
 		// The answer comes when the device waits for one, long before it repeats its requests.
@@ -225,10 +244,17 @@ func ignored(what string, answer func(c *conformance.Conn, first bth.PSN) *wire.
 			t.Fail("after %s, the repetition must begin with PSN %d, but begins with %s", what, begin.PSN,
 				conformance.Describe(r))
 		}
+		if wait, least := r.At.Sub(begin.At), timeout(exponent)-jiffy; wait < least {
+			t.Fail("after %s, the requests are repeated %v after their first transmission, before the timeout of %v",
+				what, wait, timeout(exponent))
+		}
 		c.Serve(r)
 		c.ServeUntil(begin.PSN.Add(clientAll), "after "+what)
 	}
 }
+
+// timeout returns the ACK timeout T of an exponent.
+func timeout(exponent uint8) time.Duration { return time.Duration(4096<<exponent) * time.Nanosecond }
 
 // repetition returns the first request that repeats one with a PSN up to seen, the last PSN that
 // has come.

@@ -141,7 +141,7 @@ var naks = []conformance.Case{
 			c := t.Connect(conformance.AckTimeout(exponent))
 			all := c.Start(clientPackets)
 			first, last := all[0].At, all[len(all)-1]
-			low := time.Duration(4096<<exponent) * time.Nanosecond
+			low := timeout(exponent)
 			for range 3 {
 				seen, end := last.PSN, last.At
 				var r *wire.Received
@@ -261,9 +261,15 @@ func fatal(id string, nak bth.Syndrome, status int) conformance.Case {
 		Source: "IBA 9.9.2; Linux rxe_comp.c, check_ack",
 		Run: func(t *conformance.T) {
 			c := t.Connect(conformance.AckTimeout(14))
-			begin := c.Start(clientPackets)[0]
-			c.Send(c.Ack(begin.PSN, nak))
-			c.Idle(10 * time.Millisecond) // in flight
+			all := c.Start(clientPackets)
+			c.Send(c.Ack(all[0].PSN, nak))
+			seen := all[len(all)-1].PSN
+			for _, r := range c.Idle(10 * time.Millisecond) { // in flight
+				if r.PSN.Diff(seen) <= 0 {
+					t.Fail("after %v, the device repeats %s", nak, conformance.Describe(r))
+				}
+				seen = r.PSN
+			}
 			c.NoRequest("after " + nak.String())
 			if !c.WaitOutput("Failed status") {
 				t.Fail("the program reports no error; it printed %q", tail(c.Output()))

@@ -40,7 +40,11 @@ func text(n int) []byte {
 // writeBack lets rping write back what it has read, and compares it.
 func writeBack(t *conformance.T, c *conformance.Conn, want []byte) {
 	c.Memory = want
-	r := c.ExpectNew(conformance.Op(bth.OpSend))
+	writeBackAfter(t, c, c.ExpectNew(conformance.Op(bth.OpSend)), want)
+}
+
+// writeBackAfter is writeBack after the SEND r, with which rping says that it has read.
+func writeBackAfter(t *conformance.T, c *conformance.Conn, r *wire.Received, want []byte) {
 	c.Serve(r)
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[0:], c.Local.VA)
