@@ -147,7 +147,7 @@ func (s *Service) Attach(c *Conn, rep *MAD) {
 	c.Target.PSN, c.expected = c.Local.PSN, c.Local.PSN
 	c.Local.PSN = bth.PSN(rep.Get(cmsg.REPPSN))
 	c.PSN = c.Local.PSN
-	c.Target.MTU = 1024
+	c.Target.MTU = defaultMTU
 }
 
 // NewConn returns a queue pair of the tester that is not connected yet.

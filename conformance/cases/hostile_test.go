@@ -56,9 +56,9 @@ func (h *hostile) Open(_ context.Context, _ conformance.Program, local conforman
 func (h *hostile) Target() conformance.Target {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return conformance.Target{Addr: hostileDevice, QPN: bth.QPN(h.rng.Uint32N(1 << 24)), PSN: bth.PSN(h.rng.Uint32N(1 << 24)),
-		Port: uint16(h.rng.Uint32()), RKey: h.rng.Uint32(), VA: h.rng.Uint64(), MTU: 1024, Receives: 8, ReceiveLen: 4096,
-		Length: 4096}
+	return conformance.Target{Addr: hostileDevice, QPN: bth.QPN(h.rng.Uint32N(1 << 24)),
+		PSN: bth.PSN(h.rng.Uint32N(1 << 24)), Port: uint16(h.rng.Uint32()), RKey: h.rng.Uint32(), VA: h.rng.Uint64(),
+		MTU: 1024, Receives: 8, ReceiveLen: 4096, Length: 4096}
 }
 
 func (h *hostile) Output() string { return "Failed status 4\x1b[31m\xff<script>" }
@@ -122,7 +122,8 @@ func (h *hostile) packet(psn bth.PSN) *wire.Packet {
 		PSN: psn.Add(r.Uint32N(3)), AckReq: r.IntN(2) == 0,
 		RETH:      bth.RETH{VA: h.local.VA + uint64(r.IntN(2)), RKey: h.local.RKey, DMALen: pick(r, hostileLengths)},
 		AtomicETH: bth.AtomicETH{VA: r.Uint64(), SwapAdd: r.Uint64()}, DETH: bth.DETH{SrcQP: 7},
-		AETH: bth.AETH{Syndrome: pick(r, hostileSyndromes), MSN: r.Uint32N(1 << 24)}}, TTL: uint8(r.Uint32()), TOS: uint8(r.Uint32())}
+		AETH: bth.AETH{Syndrome: pick(r, hostileSyndromes), MSN: r.Uint32N(1 << 24)}},
+		TTL: uint8(r.Uint32()), TOS: uint8(r.Uint32())}
 	if r.IntN(8) == 0 {
 		p.PSN = bth.PSN(r.Uint32N(1 << 24))
 	}
