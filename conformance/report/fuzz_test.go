@@ -19,7 +19,7 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b.String())
-	f.Add(`{"format":1,"cases":[{"id":"/","values":[{"name":"x"}],"packets":[{"frame":-5},{"frame":9}],"omitted":-3}]}`)
+	f.Add(`{"format":1,"address":"fe80::1%|\u003cb\u003e\n","cases":[{"id":"psn/1","verdict":"fail","values":[{"name":"x"}],"packets":[{"frame":-5},{"frame":9}],"omitted":-3}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := report.Read(strings.NewReader(text))
 		if err != nil {

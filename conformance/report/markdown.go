@@ -100,7 +100,7 @@ func cells(w io.Writer, texts ...string) {
 }
 
 // escaper makes Markdown of a text without line breaks.
-var escaper = strings.NewReplacer("|", "\\|", "<", "&lt;", ">", "&gt;", "&", "&amp;", "*", "\\*", "_", "\\_",
-	"`", "\\`", "[", "\\[", "]", "\\]")
+var escaper = strings.NewReplacer("\\", "\\\\", "|", "\\|", "<", "&lt;", ">", "&gt;", "&", "&amp;", "*", "\\*",
+	"_", "\\_", "`", "\\`", "[", "\\[", "]", "\\]")
 
 func escape(s string) string { return escaper.Replace(s) }

@@ -69,13 +69,22 @@ const maxOutput = 4 << 10
 func New(h Header, results []*conformance.Result, o Options) *Report {
 	r := &Report{Format: Format, Header: h, Cases: []Case{}}
 	for _, x := range results {
-		r.Cases = append(r.Cases, newCase(h, x, o))
+		r.Add(x, o)
 	}
-	chapters := conformance.Chapters()
-	slices.SortStableFunc(r.Cases, func(x, y Case) int {
-		return slices.Index(chapters, x.Chapter()) - slices.Index(chapters, y.Chapter())
-	})
 	return r
+}
+
+// Add adds a result to r, behind the other cases of its chapter. r keeps none of x.Packets.
+func (r *Report) Add(x *conformance.Result, o Options) {
+	c := newCase(r.Header, x, o)
+	chapters := conformance.Chapters()
+	at, _ := slices.BinarySearchFunc(r.Cases, &c, func(e Case, c *Case) int {
+		if slices.Index(chapters, e.Chapter()) <= slices.Index(chapters, c.Chapter()) {
+			return -1
+		}
+		return 1
+	})
+	r.Cases = slices.Insert(r.Cases, at, c)
 }
 
 func newCase(h Header, x *conformance.Result, o Options) Case {

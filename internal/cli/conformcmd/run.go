@@ -98,18 +98,21 @@ func (p *params) test(ctx context.Context, e *env, link wire.Link, out *screen) 
 	if c, ok := runner.Device.(io.Closer); ok {
 		defer c.Close()
 	}
+	r = report.New(h, nil, report.Options{})
 	runner.Done = func(x *conformance.Result) {
 		out.text.Result(x)
+		r.Add(x, report.Options{KeepAll: p.keepAll})
 		if stopped == "" && watch.absent(x) {
 			stopped = fmt.Sprintf("no packet came from the device in %s: the rest was not run. The last reason: %s",
 				app.Plural(watch.cases, "case"), x.Detail)
 			cancel()
 		}
+		x.Packets = nil // the packets of all cases may not fit into the memory
 	}
 	out.text.Header(h, len(order))
-	results := runner.Run(ctx, order)
-	h.Seconds = e.now().Sub(h.Time).Seconds()
-	return report.New(h, results, report.Options{KeepAll: p.keepAll}), stopped
+	runner.Run(ctx, order)
+	r.Seconds = e.now().Sub(h.Time).Seconds()
+	return r, stopped
 }
 
 // absence detects a device that is absent: none of the first cases got a packet.
