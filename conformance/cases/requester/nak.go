@@ -233,7 +233,7 @@ var naks = []conformance.Case{
 	},
 }
 
-// rnr answers the next SEND of the device with an RNR NAK, up to limit times, and returns how often
+// rnrAnswer answers the next SEND of the device with an RNR NAK, up to limit times, and returns how often
 // it came.
 func rnrAnswer(t *conformance.T, c *conformance.Conn, limit int) int {
 	for n := range limit {
