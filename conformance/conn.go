@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -68,8 +69,13 @@ func (c *Conn) Go() {
 	}
 }
 
-// Output returns what the program has printed so far.
+// Output returns what the program has printed so far; see [Peer].
 func (c *Conn) Output() string { return c.peer.Output() }
+
+// OutputEnd returns the end of Output, up to 200 bytes.
+func (c *Conn) OutputEnd() string { return tail(c.Output()) }
+
+func tail(output string) string { return strings.TrimSpace(output[max(0, len(output)-200):]) }
 
 // Request returns a request with the PSN of c, which it does not change: all fields that a correct
 // requester sets are set, and AckReq. The caller completes the extension headers and the payload.

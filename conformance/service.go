@@ -104,14 +104,15 @@ func (s *Service) Connect(setup ...Setup) *Conn {
 		case m != nil && (m.Attribute() != cmsg.REJ || m.Get(cmsg.REJReason) != 8):
 			s.t.Inconclusive("%v does not accept a connection: it answers with %s", s.program, m.Describe())
 		case errors.Is(s.ended(), ErrUnsupported):
-			s.t.Unsupported("%v: %v: %s", s.program, s.ended(), s.peer.Output())
+			s.t.Unsupported("%v: %v: %s", s.program, s.ended(), tail(s.peer.Output()))
 		case s.ended() != nil:
-			s.t.Inconclusive("%v ended before it accepted a connection: %v: %s", s.program, s.ended(), s.peer.Output())
+			s.t.Inconclusive("%v ended before it accepted a connection: %v: %s", s.program, s.ended(),
+				tail(s.peer.Output()))
 		case m == nil && time.Now().After(end):
 			s.t.Inconclusive("%v does not answer a REQ", s.program)
 		case time.Now().After(end):
 			s.t.Inconclusive("%v does not listen at its port after %v: %s", s.program, s.listenTime(),
-				s.peer.Output())
+				tail(s.peer.Output()))
 		}
 		s.t.Sleep(listenInterval)
 	}

@@ -264,7 +264,7 @@ func fatal(id string, nak bth.Syndrome, status int) conformance.Case {
 			c.Idle(10 * time.Millisecond) // in flight
 			c.NoRequest("after " + nak.String())
 			if !c.WaitOutput("Failed status") {
-				t.Fail("the program reports no error; it printed %q", tail(c.Output()))
+				t.Fail("the program reports no error; it printed %q", c.OutputEnd())
 			}
 			if !strings.Contains(c.Output(), fmt.Sprintf("Failed status %d", status)) {
 				t.Fail("status %d was expected, the program printed %q", status, lastStatus(c.Output()))
@@ -282,9 +282,6 @@ func lastStatus(output string) string {
 	line, _, _ := strings.Cut(output[at:], "\n")
 	return strings.TrimSpace(line)
 }
-
-// tail returns the end of output.
-func tail(output string) string { return strings.TrimSpace(output[max(0, len(output)-200):]) }
 
 // repeatedPackets is the number of packets that acknowledgedWhileRepeated acknowledges at a time,
 // mostly in the middle of a message.
