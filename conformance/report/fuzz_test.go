@@ -45,3 +45,25 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Whatever ReadBaseline accepts is read again as it was written.
+func FuzzReadBaseline(f *testing.F) {
+	f.Add("psn/3 fail # one NAK\nrnr/4\tpass, inconclusive\n")
+	f.Add("#\n\n x pass,pass#\x1b[31m\u202e|`\n")
+	known := func(id string) bool { return len(id) < 20 }
+	empty := report.New(report.Header{}, nil, report.Options{})
+	f.Fuzz(func(t *testing.T, text string) {
+		b, err := report.ReadBaseline(strings.NewReader(text), known)
+		if err != nil {
+			return
+		}
+		var first, second strings.Builder
+		must(t, report.WriteBaseline(&first, empty, b))
+		b, err = report.ReadBaseline(strings.NewReader(first.String()), known)
+		must(t, err)
+		must(t, report.WriteBaseline(&second, empty, b))
+		if first.String() != second.String() {
+			t.Errorf("written as\n%q\nthen as\n%q", first.String(), second.String())
+		}
+	})
+}
