@@ -170,9 +170,8 @@ func cellOf(c *Case, n int, device string, several bool) cell {
 	}
 	x.addSteps(c)
 	if len(c.Pcapng) > 0 {
-		x.FileName = c.Key() + ".pcapng"
-		if several {
-			x.FileName = key(device) + "-" + x.FileName
+		if x.FileName = c.CaptureName(""); several {
+			x.FileName = c.CaptureName(device)
 		}
 		b := bytes.NewBufferString("data:application/octet-stream;base64,")
 		b.WriteString(base64.StdEncoding.EncodeToString(c.Pcapng))

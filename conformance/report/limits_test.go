@@ -60,3 +60,14 @@ func TestAFileIsLimitedInCases(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestCaptureNamesHaveNoFolder(t *testing.T) {
+	c := &Case{ID: "psn/3"}
+	for device, want := range map[string]string{
+		"": "psn-3.pcapng", "rxe 6.12": "rxe-6.12-psn-3.pcapng", "../../etc": "etc-psn-3.pcapng", "/": "psn-3.pcapng",
+	} {
+		if got := c.CaptureName(device); got != want {
+			t.Errorf("%q: %s, want %s", device, got, want)
+		}
+	}
+}

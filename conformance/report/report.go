@@ -55,6 +55,16 @@ func (c *Case) Chapter() string { return (&conformance.Case{ID: c.ID}).Chapter()
 // Key returns a name for a file or an anchor, such as psn-3.
 func (c *Case) Key() string { return key(c.ID) }
 
+// CaptureName returns a file name for the capture of c, such as rxe-6.12-psn-3.pcapng, without
+// a folder. device is "" if all captures are of one device.
+func (c *Case) CaptureName(device string) string {
+	name := c.Key() + ".pcapng"
+	if device = key(device); device != "" {
+		name = device + "-" + name
+	}
+	return name
+}
+
 // Options configure New.
 type Options struct {
 	// KeepAll keeps the packets of all cases. Otherwise only failures, warnings and inconclusive

@@ -130,8 +130,8 @@ type absence struct {
 
 // A device is absent if it sent nothing in minCases cases with two programs, or in maxCases cases.
 // A user who starts no program is not asked a second time. A device that was present is lost if it
-// sent nothing in lostCases cases with lostPrograms programs: those that connect to the tester, which
-// a firewall may prevent, are fewer.
+// sent nothing in lostCases cases with lostPrograms programs: the programs that connect to the
+// tester, which a firewall may prevent, are fewer.
 const (
 	minCases     = 3
 	maxCases     = 6
