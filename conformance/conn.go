@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -26,16 +27,22 @@ type Conn struct {
 	peer    Peer
 	cm      *cmConn // nil without rdma_cm
 	in      chan *wire.Received
+	waiting atomic.Int64 // bytes of the packets in in
 	flooded atomic.Bool
 	// requests are those that came while the script waited for a response.
-	requests []*wire.Received
-	cnps     []*wire.Received
-	expected bth.PSN // of the next request of the device
-	msn      uint32
+	requests         []*wire.Received
+	cnps             []*wire.Received
+	requestsN, cnpsN held    // sizes of requests and cnps
+	expected         bth.PSN // of the next request of the device
+	msn              uint32
 }
 
-// maxQueue is the number of received packets that wait for the script. More are a flood.
-const maxQueue = 1 << 14
+// maxQueue is the maximum number of received packets that wait for the script or that it keeps, and
+// maxQueueBytes that of their bytes. More are a flood.
+const (
+	maxQueue      = 1 << 14
+	maxQueueBytes = 64 << 20
+)
 
 func newConn(t *T, p Program, local Local) *Conn {
 	return &Conn{t: t, program: p, Local: local, PSN: local.PSN, AutoAck: true, in: make(chan *wire.Received, maxQueue)}
@@ -43,11 +50,16 @@ func newConn(t *T, p Program, local Local) *Conn {
 
 // deliver passes r, which the link received, to the script.
 func (c *Conn) deliver(r *wire.Received) {
-	select {
-	case c.in <- r:
-	default:
-		c.flooded.Store(true)
+	n := int64(sizeOf(r))
+	if c.waiting.Add(n) <= maxQueueBytes {
+		select {
+		case c.in <- r:
+			return
+		default:
+		}
 	}
+	c.waiting.Add(-n)
+	c.flooded.Store(true)
 }
 
 // Go lets the client program begin its traffic.
@@ -57,8 +69,13 @@ func (c *Conn) Go() {
 	}
 }
 
-// Output returns what the program has printed so far.
+// Output returns what the program has printed so far; see [Peer].
 func (c *Conn) Output() string { return c.peer.Output() }
+
+// OutputEnd returns the end of Output, up to 200 bytes.
+func (c *Conn) OutputEnd() string { return tail(c.Output()) }
+
+func tail(output string) string { return strings.TrimSpace(output[max(0, len(output)-200):]) }
 
 // Request returns a request with the PSN of c, which it does not change: all fields that a correct
 // requester sets are set, and AckReq. The caller completes the extension headers and the payload.
@@ -113,12 +130,14 @@ func (c *Conn) Next(d time.Duration) *wire.Received {
 	for {
 		select {
 		case r := <-c.in:
+			c.waiting.Add(-int64(sizeOf(r)))
 			return r
 		case r := <-c.strays():
 			c.cm.gsi.keep(r)
 		case <-timer.C:
 			if c.flooded.Load() {
-				c.t.Inconclusive("the device floods the tester: more than %d packets waited", maxQueue)
+				c.t.Inconclusive("the device floods the tester: more than %d packets or %d MiB waited", maxQueue,
+					maxQueueBytes>>20)
 			}
 			return nil
 		case <-c.t.ctx.Done():
@@ -145,7 +164,7 @@ func (c *Conn) Response(d time.Duration) *wire.Received {
 	for end := time.Now().Add(d); ; {
 		r := c.Next(time.Until(end))
 		if r != nil && r.Err == nil && r.Opcode == bth.CNP {
-			if len(c.cnps) < maxQueue {
+			if c.cnpsN.keep(r) {
 				c.cnps = append(c.cnps, r)
 			}
 			continue
@@ -153,7 +172,7 @@ func (c *Conn) Response(d time.Duration) *wire.Received {
 		if r == nil || r.Err != nil || !r.Opcode.Info().Request() {
 			return r
 		}
-		if len(c.requests) < maxQueue {
+		if c.requestsN.keep(r) {
 			c.requests = append(c.requests, r)
 		}
 		if c.AutoAck {
@@ -168,7 +187,7 @@ func (c *Conn) Requests() []*wire.Received { return c.requests }
 // CNPs returns the congestion notification packets that Response kept since the last call.
 func (c *Conn) CNPs() []*wire.Received {
 	all := c.cnps
-	c.cnps = nil
+	c.cnps, c.cnpsN = nil, held{}
 	return all
 }
 

@@ -21,6 +21,7 @@ const maxMessage = 1 << 20
 // programs over UC and UD, whose messages are not acknowledged.
 func (c *Conn) NextMessage(d time.Duration) *Message {
 	m := &Message{}
+	var size held
 	for end := time.Now().Add(d); ; {
 		r := c.Next(time.Until(end))
 		switch {
@@ -34,11 +35,11 @@ func (c *Conn) NextMessage(d time.Duration) *Message {
 			c.t.Fail("a packet with a wrong ICRC came: %s", Describe(r))
 		case !r.Opcode.Info().Request():
 			c.t.Fail("a message was expected, but came %s", Describe(r))
+		case !size.add(len(r.Payload), maxQueue, maxMessage):
+			c.t.Fail("a message of the device does not end after %d packets and %d bytes", len(m.Packets), len(m.Data))
 		}
 		m.Packets = append(m.Packets, r)
-		if m.Data = append(m.Data, r.Payload...); len(m.Data) > maxMessage {
-			c.t.Fail("a message of the device has more than %d bytes", maxMessage)
-		}
+		m.Data = append(m.Data, r.Payload...)
 		if r.Opcode.Info().Ends() {
 			return m
 		}

@@ -43,7 +43,8 @@ type Peer interface {
 	Target() Target
 	// Go lets a client program begin its traffic. It is called once, when the script is ready.
 	Go() error
-	// Output returns what the program has printed so far.
+	// Output returns what the program has printed so far, of a long text the end. Nothing in it is
+	// trusted.
 	Output() string
 	// Close ends the program.
 	Close() error

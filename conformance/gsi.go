@@ -110,9 +110,12 @@ func (g *GSI) mine(r *wire.Received) *MAD {
 	return nil
 }
 
+// maxKept limits the messages that keep keeps: a device that repeats its messages sends a few.
+const maxKept = 256
+
 // keep keeps the message of r for Next.
 func (g *GSI) keep(r *wire.Received) {
-	if m := g.mine(r); m != nil && len(g.kept) < maxQueue {
+	if m := g.mine(r); m != nil && len(g.kept) < maxKept {
 		g.kept = append(g.kept, m)
 	}
 }

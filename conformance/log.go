@@ -13,6 +13,7 @@ import (
 type Log struct {
 	mu      sync.Mutex
 	entries []Entry
+	size    held // of entries
 	notes   []string
 	dropped int
 }
@@ -28,19 +29,25 @@ type Entry struct {
 	Notes    []string
 }
 
-// maxEntries limits the packets of a log. Later ones are counted only.
-const maxEntries = 1 << 16
+// Limits of a log. Later packets are counted only.
+const (
+	maxEntries  = 1 << 16
+	maxLogBytes = 64 << 20
+	maxLogNotes = 1 << 12 // that wait for a packet
+)
 
 func (l *Log) note(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.notes = append(l.notes, text)
+	if len(l.notes) < maxLogNotes {
+		l.notes = append(l.notes, text)
+	}
 }
 
 func (l *Log) add(e Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.entries) >= maxEntries {
+	if !l.size.add(max(len(e.IP), len(e.Bytes)), maxEntries, maxLogBytes) {
 		l.dropped++
 		return
 	}
@@ -71,3 +78,22 @@ func (l *Log) take() (entries []Entry, dropped int) {
 	slices.SortStableFunc(l.entries, func(x, y Entry) int { return x.At.Compare(y.At) })
 	return l.entries, l.dropped
 }
+
+// held is an amount of packets that are kept. A device can send any number, of up to 64 KiB each.
+type held struct{ packets, bytes int }
+
+// add adds a packet of n bytes and returns true, or false if that would exceed a limit.
+func (h *held) add(n, maxPackets, maxBytes int) bool {
+	if h.packets >= maxPackets || h.bytes+n > maxBytes {
+		return false
+	}
+	h.packets++
+	h.bytes += n
+	return true
+}
+
+// keep is add for a packet that a script keeps.
+func (h *held) keep(r *wire.Received) bool { return h.add(sizeOf(r), maxQueue, maxQueueBytes) }
+
+// sizeOf returns the number of bytes that r keeps in memory.
+func sizeOf(r *wire.Received) int { return max(len(r.IP), len(r.Bytes)) }

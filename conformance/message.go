@@ -1,12 +1,17 @@
 package conformance
 
 import (
+	"cmp"
+
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/conformance/wire"
 )
 
+// defaultMTU is the path MTU in bytes if the program does not tell it.
+const defaultMTU = 1024
+
 // MTU returns the path MTU of the connection in bytes.
-func (c *Conn) MTU() int { return c.Target.MTU }
+func (c *Conn) MTU() int { return cmp.Or(c.Target.MTU, defaultMTU) }
 
 // CmpSwap returns a compare and swap at offset off of the device's region.
 func (c *Conn) CmpSwap(off, compare, swap uint64) *wire.Packet {

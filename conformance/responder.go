@@ -76,14 +76,15 @@ func (c *Conn) Start(n int) []*wire.Received {
 // Idle waits until the device sends no request for d, and returns those that came.
 func (c *Conn) Idle(d time.Duration) []*wire.Received {
 	var all []*wire.Received
-	for {
+	for size := (held{}); ; {
 		r := c.NextRequest(d)
-		if r == nil {
+		switch {
+		case r == nil:
 			return all
+		case !size.keep(r):
+			c.t.Fail("the device sends %d requests without an answer, and does not stop", len(all))
 		}
-		if all = append(all, r); len(all) > maxQueue {
-			c.t.Fail("the device sends more than %d requests without an answer", maxQueue)
-		}
+		all = append(all, r)
 	}
 }
 
@@ -131,33 +132,20 @@ func (c *Conn) psns(r *wire.Received) uint32 {
 	if r.Opcode.Info().Op != bth.OpReadRequest || r.RETH.DMALen == 0 {
 		return 1
 	}
-	mtu := uint32(c.mtu())
-	return (r.RETH.DMALen-1)/mtu + 1
-}
-
-func (c *Conn) mtu() int {
-	if c.Target.MTU == 0 {
-		return 1024
-	}
-	return c.Target.MTU
+	return (r.RETH.DMALen-1)/uint32(c.MTU()) + 1
 }
 
 // Responses returns the correct responses to a READ request of the device; data is what it reads.
-// They carry the MSN after the READ.
+// They carry the MSN after the READ. The case fails if the READ is not one of len(data) bytes.
 func (c *Conn) Responses(r *wire.Received, data []byte) []*wire.Packet {
-	n, mtu := int(c.psns(r)), c.mtu()
+	if r.Opcode.Info().Op != bth.OpReadRequest || uint64(r.RETH.DMALen) != uint64(len(data)) {
+		c.t.Fail("a READ of %d bytes was expected, but came %s with DMA length %d", len(data), Describe(r),
+			r.RETH.DMALen)
+	}
+	n, mtu := int(c.psns(r)), c.MTU()
 	all := make([]*wire.Packet, n)
 	for i := range all {
-		op := bth.RCReadResponseMiddle
-		switch {
-		case n == 1:
-			op = bth.RCReadResponseOnly
-		case i == 0:
-			op = bth.RCReadResponseFirst
-		case i == n-1:
-			op = bth.RCReadResponseLast
-		}
-		p := c.Packet(op, r.PSN.Add(uint32(i)))
+		p := c.Packet(responseOp(i, n), r.PSN.Add(uint32(i)))
 		p.Payload = data[i*mtu : min((i+1)*mtu, len(data))]
 		p.Pad = bth.PadFor(len(p.Payload))
 		p.AETH = bth.AETH{Syndrome: bth.AckUnlimited, MSN: c.msn + 1}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/conformance/cmsg"
 	"github.com/gorxe/gorxe/conformance/wire"
 )
 
@@ -25,7 +26,8 @@ type Runner struct {
 	// without a reply that counts as none; 0 means 250 ms. A case takes at most Limit; 0 means 30
 	// seconds.
 	Timeout, Silence, Limit time.Duration
-	// Done is called with each result, if it is not nil.
+	// Done is called with each result, if it is not nil. It may set Packets to nil: those of a case
+	// can have 64 MiB, and the results are kept until Run returns.
 	Done func(*Result)
 
 	mu     sync.Mutex // guards what follows; held for no I/O
@@ -192,7 +194,10 @@ func (r *Runner) receive(ctx context.Context) {
 			log.received(p)
 		}
 		switch {
-		case p.Err == nil && p.To() == bth.GSI:
+		case p.To() == bth.GSI:
+			if p.Err != nil || len(p.Payload) != cmsg.Len {
+				continue // no MAD
+			}
 			select {
 			case r.strays <- p:
 			default:

@@ -105,13 +105,15 @@ func (s *Service) Connect(setup ...Setup) *Conn {
 		case m != nil && (m.Attribute() != cmsg.REJ || m.Get(cmsg.REJReason) != 8):
 			s.t.Inconclusive("%v does not accept a connection: it answers with %s", s.program, m.Describe())
 		case errors.Is(s.ended(), ErrUnsupported):
-			s.t.Unsupported("%v: %v: %s", s.program, s.ended(), s.peer.Output())
+			s.t.Unsupported("%v: %v: %s", s.program, s.ended(), tail(s.peer.Output()))
 		case s.ended() != nil:
-			s.t.noStart("%v ended before it accepted a connection: %v: %s", s.program, s.ended(), s.peer.Output())
+			s.t.noStart("%v ended before it accepted a connection: %v: %s", s.program, s.ended(),
+				tail(s.peer.Output()))
 		case m == nil && time.Now().After(end):
 			s.t.Inconclusive("%v does not answer a REQ", s.program)
 		case time.Now().After(end):
-			s.t.noStart("%v does not listen at its port after %v: %s", s.program, s.listenTime(), s.peer.Output())
+			s.t.noStart("%v does not listen at its port after %v: %s", s.program, s.listenTime(),
+				tail(s.peer.Output()))
 		}
 		s.t.Sleep(listenInterval)
 	}
@@ -147,7 +149,7 @@ func (s *Service) Attach(c *Conn, rep *MAD) {
 	c.Target.PSN, c.expected = c.Local.PSN, c.Local.PSN
 	c.Local.PSN = bth.PSN(rep.Get(cmsg.REPPSN))
 	c.PSN = c.Local.PSN
-	c.Target.MTU = 1024
+	c.Target.MTU = defaultMTU
 }
 
 // NewConn returns a queue pair of the tester that is not connected yet.

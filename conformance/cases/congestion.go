@@ -277,7 +277,7 @@ func readTimes(t *conformance.T, c *conformance.Conn, each func()) []time.Durati
 		}
 		p := c.Read(0, measuredLen)
 		begin := c.Send(p)
-		responses := measuredLen / c.Target.MTU
+		responses := measuredLen / c.MTU()
 		for i := range responses {
 			r := c.Response(t.Timeout())
 			if r == nil || r.Err != nil || r.PSN != c.PSN.Add(uint32(i)) {

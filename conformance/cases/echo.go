@@ -37,7 +37,7 @@ func (e *echo) next(all ...*wire.Packet) []*wire.Packet {
 // ucSend returns a message over UC of data in packets of the path MTU.
 func (e *echo) ucSend(data []byte) []*wire.Packet {
 	var all []*wire.Packet
-	mtu := e.Target.MTU
+	mtu := e.MTU()
 	for at := 0; at == 0 || at < len(data); at += mtu {
 		part := data[at:min(at+mtu, len(data))]
 		first, last := at == 0, at+mtu >= len(data)

@@ -246,8 +246,8 @@ func ucRequester(t *conformance.T) {
 			if p.Opcode != want || p.PSN != m.Packets[0].PSN.Add(uint32(k)) {
 				t.Fail("packet %d of a message is %s", k, conformance.Describe(p))
 			}
-			if !last && len(p.Payload) != e.Target.MTU {
-				t.Fail("packet %d has %d bytes, the path MTU is %d", k, len(p.Payload), e.Target.MTU)
+			if !last && len(p.Payload) != e.MTU() {
+				t.Fail("packet %d has %d bytes, the path MTU is %d", k, len(p.Payload), e.MTU())
 			}
 			if p.AckReq {
 				t.Observe("AckReq is set in a packet over UC, which has no meaning there")

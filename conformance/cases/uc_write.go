@@ -37,7 +37,7 @@ func dialUCWriter(t *conformance.T, setup ...conformance.Setup) *ucWriter {
 func (w *ucWriter) last(n int) []*wire.Packet {
 	data := make([]byte, n)
 	data[n-1] = w.n
-	mtu := w.Target.MTU
+	mtu := w.MTU()
 	var all []*wire.Packet
 	for at := 0; at < n; at += mtu {
 		first, last := at == 0, at+mtu >= n

@@ -1,6 +1,6 @@
 package cmsg
 
-// Fields of the MAD header (IBA 13.4).
+// Fields of the MAD header (IBA 13.4.3).
 var (
 	BaseVersion   = Field{"BaseVersion", 0, 8}
 	Class         = Field{"MgmtClass", 8, 8}
@@ -97,7 +97,7 @@ var (
 	DREQQPN    = body("RemoteQPN", 8, 0, 24)
 )
 
-// Fields of SIDR_REQ and SIDR_REP (IBA 12.11).
+// Fields of SIDR_REQ (IBA 12.11.1) and SIDR_REP (IBA 12.11.2).
 var (
 	SIDRPKey       = body("PartitionKey", 4, 0, 16)
 	SIDRService    = body("ServiceID", 8, 0, 64)

@@ -8,7 +8,7 @@ import (
 // Len is the length of a MAD in bytes.
 const Len = 256
 
-// QKey is the Q_Key of queue pair 1 (IBA 3.5.3).
+// QKey is the Q_Key of queue pair 1 (Linux ib_mad.h, IB_QP1_QKEY).
 const QKey = 0x80010000
 
 // MAD is a management datagram.

@@ -22,9 +22,9 @@ type Stock struct {
 	// Host is the address at which the programs accept TCP connections, Addr that of the device's
 	// RoCEv2 packets; usually both are the same.
 	Host, Addr netip.Addr
-	// Start runs a program on the device: a shell command in which {} stands for the program with
-	// its arguments, which are appended if it has no {}. The command must run as long as the
-	// program.
+	// Start runs a program on the device: a command line of sh in which {} stands for the program
+	// with its arguments, which are appended if it has no {}. Nothing that the device sends becomes
+	// part of it. The command must run as long as the program; its process group ends with it.
 	// If Start is empty, Ask tells the user what to start.
 	Start string
 	Ask   func(command string)
@@ -97,13 +97,14 @@ type process struct {
 	result error // valid after ended
 }
 
-// maxOutput is the maximum output of a program that is kept, in bytes.
+// maxOutput is the length of the end of a program's output that is kept, in bytes.
 const maxOutput = 64 << 10
 
 func (p *process) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.out.Write(b[:min(len(b), maxOutput-min(p.out.Len(), maxOutput))])
+	p.out.Write(b)
+	p.out.Next(max(0, p.out.Len()-maxOutput))
 	return len(b), nil
 }
 
@@ -127,7 +128,7 @@ func (s *Stock) start(command string) (*process, error) {
 	if strings.Contains(s.Start, "{}") {
 		line = strings.ReplaceAll(s.Start, "{}", command)
 	}
-	p.cmd = exec.Command("sh", "-c", "exec "+line)
+	p.cmd = exec.Command("sh", "-c", line)
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	p.cmd.WaitDelay = time.Second
 	ownGroup(p.cmd)
@@ -144,7 +145,8 @@ func (s *Stock) start(command string) (*process, error) {
 // stopTime is the time that a program has to end after SIGTERM.
 const stopTime = time.Second
 
-// stop ends the program and waits for its end.
+// stop ends the program and waits for its end. The shell may end before processes that it started,
+// so their group is killed in any case.
 func (p *process) stop() {
 	if p.cmd == nil {
 		return
@@ -153,9 +155,9 @@ func (p *process) stop() {
 	select {
 	case <-p.ended:
 	case <-time.After(stopTime):
-		kill(p.cmd)
-		<-p.ended
 	}
+	kill(p.cmd)
+	<-p.ended
 }
 
 // failed ends a program with which the handshake failed, and returns the error. If the program has
@@ -209,10 +211,14 @@ func (s *Stock) dial(ctx context.Context, p *process, port uint16) (net.Conn, er
 	}
 }
 
-// lastLine returns the last line of text that is not empty.
+// maxLine limits the line of a program in an error, in bytes.
+const maxLine = 200
+
+// lastLine returns the last line of text that is not empty, of a longer line its end.
 func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+	text = strings.TrimSpace(text)
+	line := text[strings.LastIndexByte(text, '\n')+1:]
+	return strings.TrimSpace(line[max(0, len(line)-maxLine):])
 }
 
 // deviceFlags returns the flags that select the RDMA device and the GID.

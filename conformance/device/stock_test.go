@@ -1,6 +1,7 @@
 package device_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,12 @@ func program(kind string, args []string) {
 	switch {
 	case kind == "ends":
 		fmt.Println("no RDMA device")
+		os.Exit(3)
+	case kind == "noisy":
+		for range 4 << 10 {
+			os.Stdout.Write(bytes.Repeat([]byte("\x1b]0;x\a\xff<"), 128)) // no end of line
+		}
+		fmt.Print("no RDMA device")
 		os.Exit(3)
 	case kind == "absent":
 		time.Sleep(time.Minute)
@@ -138,6 +145,7 @@ var programs = []conformance.Program{conformance.WriteServer, conformance.WriteC
 func TestAProgramThatIsNoPeerIsAClearErrorWithinTheStartTime(t *testing.T) {
 	for kind, want := range map[string][]string{
 		"ends":   {"ended before it", "no RDMA device"},
+		"noisy":  {"no RDMA device"},
 		"absent": {"does not accept a connection", "no program connected"},
 		"silent": {"the handshake failed", "timeout"},
 		"HTTP":   {"the handshake failed", "HTTP"},
@@ -151,6 +159,9 @@ func TestAProgramThatIsNoPeerIsAClearErrorWithinTheStartTime(t *testing.T) {
 				if err == nil {
 					peer.Close()
 					t.Fatal("it is taken for a program")
+				}
+				if len(err.Error()) > 2000 || strings.ContainsAny(err.Error(), "\x1b\a") {
+					t.Errorf("an error of %d bytes: %.500q", len(err.Error()), err)
 				}
 				if !slices.ContainsFunc(want, func(s string) bool { return strings.Contains(err.Error(), s) }) {
 					t.Errorf("the error is %q, want one with one of %q", err, want)
@@ -220,6 +231,25 @@ func TestAProgramThatListensWithRdmaCMTellsItsPort(t *testing.T) {
 		peer.Close()
 		if e, ok := peer.(interface{ Ended() error }); !ok || e.Ended() == nil {
 			t.Errorf("%v has not ended after Close", p)
+		}
+	}
+}
+
+// The command is one of a shell, not only the name of a program.
+func TestACommandOfSeveralCommandsStartsPrograms(t *testing.T) {
+	for _, format := range []string{"cd / && %s", "X=1 %s", "for i in 1; do %s {}; done; :",
+		"if true; then exec %s {}; fi"} {
+		s := stock(t, "right")
+		s.Start = fmt.Sprintf(format, s.Start)
+		peer, err := s.Open(t.Context(), conformance.WriteServer, local)
+		if err != nil {
+			t.Errorf("%s: %v", s.Start, err)
+			continue
+		}
+		peer.Close()
+		if conn, err := net.Dial("tcp", net.JoinHostPort(loopback.String(), fmt.Sprint(s.Port))); err == nil {
+			conn.Close()
+			t.Errorf("%s: the program listens after its end", s.Start)
 		}
 	}
 }

@@ -27,6 +27,7 @@ type page struct {
 	Style         template.CSS
 	Legend        []mark
 	Devices       []device
+	Several, Few  bool // number of devices
 	Groups        []pageGroup
 	Headings      []string
 }
@@ -50,6 +51,25 @@ type pageRow struct {
 	Cells []cell
 }
 
+// Classes returns the classes by which the filters of the page select r, each after a space: bad if
+// a device violates the rule, differ if the verdicts of the devices differ.
+func (r pageRow) Classes() string {
+	bads, verdicts := "", map[conformance.Verdict]bool{}
+	for _, c := range r.Cells {
+		if c.Case == nil {
+			continue
+		}
+		verdicts[c.Case.Verdict] = true
+		if bad(c.Case.Verdict) {
+			bads = " bad"
+		}
+	}
+	if len(verdicts) > 1 {
+		return bads + " differ"
+	}
+	return bads
+}
+
 // cell is a case of a device; Case is nil if the device has no such case.
 type cell struct {
 	mark
@@ -70,9 +90,9 @@ type step struct {
 }
 
 // WriteHTML writes reports as one HTML page that works offline: a matrix of cases and devices, and
-// for each case the rule, results, ladder and capture. The page has no script. All texts of a
-// report are untrusted: html/template escapes them, and the Content Security Policy forbids
-// everything except the style of this package.
+// for each case the rule, results, ladder and capture. The page has no script; its filters are CSS.
+// All texts of a report are untrusted: html/template escapes them, and the Content Security Policy
+// forbids everything except the style of this package.
 func WriteHTML(w io.Writer, reports ...*Report) error {
 	style, err := files.ReadFile("page/style.css")
 	if err != nil {
@@ -84,6 +104,7 @@ func WriteHTML(w io.Writer, reports ...*Report) error {
 		Policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
 			"'; img-src data:; base-uri 'none'; form-action 'none'",
 	}
+	p.Several, p.Few = len(reports) > 1, len(reports) <= fewDevices
 	for v := range conformance.Verdicts {
 		p.Legend = append(p.Legend, markOf(v))
 	}
@@ -97,6 +118,9 @@ func WriteHTML(w io.Writer, reports ...*Report) error {
 	}
 	return pageTemplate().Execute(w, p)
 }
+
+// fewDevices is the number of devices up to which the matrix fits into a wide window.
+const fewDevices = 6
 
 func markOf(v conformance.Verdict) mark {
 	v = min(v, conformance.Verdicts-1)
@@ -146,9 +170,8 @@ func cellOf(c *Case, n int, device string, several bool) cell {
 	}
 	x.addSteps(c)
 	if len(c.Pcapng) > 0 {
-		x.FileName = c.Key() + ".pcapng"
-		if several {
-			x.FileName = key(device) + "-" + x.FileName
+		if x.FileName = c.CaptureName(""); several {
+			x.FileName = c.CaptureName(device)
 		}
 		b := bytes.NewBufferString("data:application/octet-stream;base64,")
 		b.WriteString(base64.StdEncoding.EncodeToString(c.Pcapng))

@@ -36,6 +36,22 @@ func TestThePageHasAMatrixWhoseCellsLeadToTheirDetails(t *testing.T) {
 	}
 }
 
+func TestThePageHasFilters(t *testing.T) {
+	s := page(t, sample("device A"), other())
+	for _, want := range []string{
+		`id="only-bad"`, `id="only-differ"`, `<section class="wide few"`,
+		`<article id="psn-3" class="case bad differ">`, `<article id="psn-2" class="case bad">`,
+		`<article id="psn-1" class="case">`, `<tr class="case bad differ"><th scope="row"><a href="#psn-3">`,
+	} {
+		if !strings.Contains(s, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if s := page(t, sample("device A")); strings.Contains(s, `id="only-differ"`) {
+		t.Error("one device differs from none")
+	}
+}
+
 func TestThePageIsSelfContained(t *testing.T) {
 	s := page(t, sample("<img src=x onerror=alert(1)>"))
 	if strings.Contains(s, "<script") || strings.Contains(s, "<img") || strings.Contains(s, "ZgotmplZ") {

@@ -122,10 +122,20 @@ func TestReadRefusesWhatIsNoReport(t *testing.T) {
 		"":   "the file is empty; write it with 'gorxe conform HOST --json'",
 		"x":  "this is not the output of 'gorxe conform HOST --json'",
 		"{}": "format 0: this gorxe reads format 1",
-		`{"format":1,"cases":[{"id":"psn/1","verdict":"?"}]}`: `"?" is no verdict`,
+		`{"format":1,"cases":[{"id":"psn/1","verdict":"?"}]}`:                                    `"?" is no verdict`,
+		`{"format":1,"cases":[{"id":"psn/1"}]}`:                                                  "case psn/1 has no verdict",
+		`{"format":1,"cases":[{"verdict":"pass"}]}`:                                              `case 1: "" is no ID such as psn/3`,
+		`{"format":1,"cases":[{"id":"../x/1","verdict":"pass"}]}`:                                `case 1: "../x/1" is no ID`,
+		`{"format":1,"cases":[{"id":"psn/1\n","verdict":"pass"}]}`:                               "is no ID",
+		`{"format":1,"cases":[` + strings.Repeat(`{"id":"psn/1","verdict":"pass"},`, 2) + `{}]}`: "two cases psn/1",
+		`{"format":1,"cases":[{"id":"psn/` + strings.Repeat("1", 99) + `","verdict":"pass"}]}`:   "is no ID",
+		`{"format":1,"cases":` + strings.Repeat("[", 1<<15):                                      "exceeded max depth",
+		`{"format":1,"cases":[` + strings.Repeat("{},", 1<<20):                                   "more than 1048576 values",
+		`{"format":1,"cases":[{"id":"psn/1","verdict":"fail","packets":[` + strings.Repeat("{},", 1<<17) + `{}]}]}`: "more than " +
+			"131072 packets",
 	} {
 		if _, err := report.Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", text, err, want)
+			t.Errorf("%.99q: %v, want %s", text, err, want)
 		}
 	}
 }
@@ -136,6 +146,33 @@ func TestTextsOfAFileAreSafeToPrint(t *testing.T) {
 	must(t, err)
 	if c := r.Cases[0]; r.Device != "a\ufffd[31m" || c.Detail != "x\ufffd y" || c.Output != "a\nb\ufffd" {
 		t.Errorf("%+v", r)
+	}
+}
+
+// Commas and braces within strings are no values.
+func TestTheLimitOfValuesDoesNotCountTexts(t *testing.T) {
+	text := `{"format":1,"cases":[],"device":"\\\"` + strings.Repeat(",{[", 1<<20) + `"}`
+	if _, err := report.Read(strings.NewReader(text)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAZoneOfAFileIsSafeToPrint(t *testing.T) {
+	r, err := report.Read(strings.NewReader(`{"format":1,"address":"fe80::1%a\n# b","local":"192.0.2.1","cases":[]}`))
+	must(t, err)
+	var b bytes.Buffer
+	must(t, report.WriteMarkdown(&b, r))
+	if strings.Contains(b.String(), "\n# b") || r.Local.String() != "192.0.2.1" {
+		t.Error(b.String())
+	}
+}
+
+func TestMarkdownMakesNoMarkupOfTexts(t *testing.T) {
+	r := report.New(header(`\[a\](http://192.0.2.9/) \| \*b\* \<i>`), nil, report.Options{})
+	var b bytes.Buffer
+	must(t, report.WriteMarkdown(&b, r))
+	if want := `| \\\[a\\\](http://192.0.2.9/) \\\| \\\*b\\\* \\&lt;i&gt; |`; !strings.Contains(b.String(), want) {
+		t.Errorf("no %s in\n%s", want, b.String())
 	}
 }
 

@@ -21,7 +21,7 @@ func WriteMarkdown(w io.Writer, reports ...*Report) error {
 	}
 	groups := matrix(reports)
 	for _, g := range groups {
-		fmt.Fprintf(b, "\n## %s\n\n", escape(g.Chapter))
+		fmt.Fprintf(b, "\n## %s\n\n", Escape(g.Chapter))
 		head := []string{"case", "level", "rule"}
 		for _, r := range reports {
 			head = append(head, r.Device)
@@ -42,7 +42,7 @@ func WriteMarkdown(w io.Writer, reports ...*Report) error {
 		if len(rows) == 0 {
 			continue
 		}
-		fmt.Fprintf(b, "\n## Measurements: %s\n\n", escape(r.Device))
+		fmt.Fprintf(b, "\n## Measurements: %s\n\n", Escape(r.Device))
 		head := append([]string{"case"}, valueHeadings...)
 		cells(b, head...)
 		fmt.Fprintln(b, strings.Repeat("|---", 3)+strings.Repeat("|--:", len(head)-3)+"|")
@@ -65,14 +65,14 @@ func details(b *bufio.Writer, groups []group, reports []*Report) {
 				}
 				if !title {
 					title = true
-					fmt.Fprintf(b, "%s\n### %s\n\n%s (%v; %s)\n", heading, escape(x.ID), escape(x.Rule), x.Level,
-						escape(x.Source))
+					fmt.Fprintf(b, "%s\n### %s\n\n%s (%v; %s)\n", heading, Escape(x.ID), Escape(x.Rule), x.Level,
+						Escape(x.Source))
 					heading = ""
 				}
-				fmt.Fprintf(b, "\n%s with `%s`: **%v**", escape(reports[n].Device),
+				fmt.Fprintf(b, "\n%s with `%s`: **%v**", Escape(reports[n].Device),
 					strings.ReplaceAll(c.Program, "`", "'"), c.Verdict)
 				if c.Detail != "" {
-					fmt.Fprintf(b, ": %s", escape(c.Detail))
+					fmt.Fprintf(b, ": %s", Escape(c.Detail))
 				}
 				fmt.Fprintln(b)
 				if bad(c.Verdict) && len(c.Packets) > 0 {
@@ -94,13 +94,14 @@ func verdictOf(c *Case) string {
 
 func cells(w io.Writer, texts ...string) {
 	for i := range texts {
-		texts[i] = escape(texts[i])
+		texts[i] = Escape(texts[i])
 	}
 	fmt.Fprintf(w, "| %s |\n", strings.Join(texts, " | "))
 }
 
 // escaper makes Markdown of a text without line breaks.
-var escaper = strings.NewReplacer("|", "\\|", "<", "&lt;", ">", "&gt;", "&", "&amp;", "*", "\\*", "_", "\\_",
-	"`", "\\`", "[", "\\[", "]", "\\]")
+var escaper = strings.NewReplacer("\\", "\\\\", "|", "\\|", "<", "&lt;", ">", "&gt;", "&", "&amp;", "*", "\\*",
+	"_", "\\_", "`", "\\`", "[", "\\[", "]", "\\]")
 
-func escape(s string) string { return escaper.Replace(s) }
+// Escape returns a text without line breaks as Markdown that has no markup.
+func Escape(s string) string { return escaper.Replace(s) }

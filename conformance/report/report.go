@@ -55,6 +55,16 @@ func (c *Case) Chapter() string { return (&conformance.Case{ID: c.ID}).Chapter()
 // Key returns a name for a file or an anchor, such as psn-3.
 func (c *Case) Key() string { return key(c.ID) }
 
+// CaptureName returns a file name for the capture of c, such as rxe-6.12-psn-3.pcapng, without
+// a folder. device is "" if all captures are of one device.
+func (c *Case) CaptureName(device string) string {
+	name := c.Key() + ".pcapng"
+	if device = key(device); device != "" {
+		name = device + "-" + name
+	}
+	return name
+}
+
 // Options configure New.
 type Options struct {
 	// KeepAll keeps the packets of all cases. Otherwise only failures, warnings and inconclusive
@@ -69,13 +79,22 @@ const maxOutput = 4 << 10
 func New(h Header, results []*conformance.Result, o Options) *Report {
 	r := &Report{Format: Format, Header: h, Cases: []Case{}}
 	for _, x := range results {
-		r.Cases = append(r.Cases, newCase(h, x, o))
+		r.Add(x, o)
 	}
-	chapters := conformance.Chapters()
-	slices.SortStableFunc(r.Cases, func(x, y Case) int {
-		return slices.Index(chapters, x.Chapter()) - slices.Index(chapters, y.Chapter())
-	})
 	return r
+}
+
+// Add adds a result to r, behind the other cases of its chapter. r keeps none of x.Packets.
+func (r *Report) Add(x *conformance.Result, o Options) {
+	c := newCase(r.Header, x, o)
+	chapters := conformance.Chapters()
+	at, _ := slices.BinarySearchFunc(r.Cases, &c, func(e Case, c *Case) int {
+		if slices.Index(chapters, e.Chapter()) <= slices.Index(chapters, c.Chapter()) {
+			return -1
+		}
+		return 1
+	})
+	r.Cases = slices.Insert(r.Cases, at, c)
 }
 
 func newCase(h Header, x *conformance.Result, o Options) Case {

@@ -39,5 +39,11 @@ func cleanLines(s string, n int) string {
 // unsafeInName matches what a file name or anchor does not contain.
 var unsafeInName = regexp.MustCompile(`[^0-9A-Za-z_.]+`)
 
+// maxKey limits the result of key in bytes.
+const maxKey = 64
+
 // key returns a name for a file or an anchor.
-func key(s string) string { return strings.Trim(unsafeInName.ReplaceAllString(s, "-"), "-.") }
+func key(s string) string {
+	s = unsafeInName.ReplaceAllString(s, "-")
+	return strings.Trim(s[:min(len(s), maxKey)], "-.")
+}

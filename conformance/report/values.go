@@ -54,10 +54,15 @@ func (v *Value) cells() []string {
 	return row
 }
 
+// maxDigits is the number of digits before the decimal point up to which number writes all.
+const maxDigits = 15
+
 // number returns x with three significant digits, and all digits before the decimal point.
 func number(x float64) string {
 	decimals := 2
 	switch a := math.Abs(x); {
+	case a >= math.Pow10(maxDigits):
+		return strconv.FormatFloat(x, 'g', 3, 64)
 	case x == math.Trunc(x), a >= 100:
 		decimals = 0
 	case a >= 10:

@@ -49,7 +49,7 @@ var connect = []conformance.Case{
 		ID: "cm/1", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule: "A REQ for a service with a listener is answered with a REP that has its transaction and communication ID, " +
 			"from queue pair 1 to queue pair 1 with Q_Key 0x80010000.",
-		Source: "IBA 12.6.8; 12.9; 3.5.3 (queue pair 1)",
+		Source: "IBA 12.6.8; Linux ib_mad.h, IB_QP1_QKEY",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			s.Connect()
@@ -133,7 +133,7 @@ var connect = []conformance.Case{
 	{
 		ID: "cm/5", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A second copy of a REQ makes no second connection: the answer, if any, is the same REP.",
-		Source: "IBA 12.9 (REP sent: REQ received); Linux cm.c, cm_dup_req_handler",
+		Source: "IBA 12 (REQ received after the REP was sent); Linux cm.c, cm_dup_req_handler",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			s.Connect()
@@ -161,7 +161,7 @@ var connect = []conformance.Case{
 	{
 		ID: "cm/6", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "If the RTU is lost, data of the peer is accepted.",
-		Source: "IBA 12.9 (communication established)",
+		Source: "IBA 12 (communication established)",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			s.Connect()
@@ -175,7 +175,7 @@ var connect = []conformance.Case{
 	{
 		ID: "cm/7", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A REP that is not answered is sent again unchanged; an RTU ends that.",
-		Source: "IBA 12.9 (REP sent: timeout)",
+		Source: "IBA 12 (timeout after the REP was sent)",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			s.Connect()
@@ -197,7 +197,7 @@ var connect = []conformance.Case{
 	{
 		ID: "cm/8", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A second copy of an RTU is ignored.",
-		Source: "IBA 12.9 (established)",
+		Source: "IBA 12 (established)",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			s.Connect()
@@ -214,7 +214,7 @@ var connect = []conformance.Case{
 	{
 		ID: "cm/9", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "After an MRA for a REP, the REP is not sent again before the service timeout of the MRA has passed.",
-		Source: "IBA 12.6.6; 12.9 (MRA received); Linux cm.c, cm_mra_handler",
+		Source: "IBA 12.6.6 (MRA); Linux cm.c, cm_mra_handler",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			s.Connect()
@@ -241,7 +241,7 @@ var connect = []conformance.Case{
 	{
 		ID: "cm/10", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "The initiator depth of a REP is not larger than the responder resources of the REQ.",
-		Source: "IBA 12.7 (initiator depth)",
+		Source: "IBA 12 (Initiator Depth)",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			s.Connect()
@@ -290,7 +290,7 @@ var connect = []conformance.Case{
 	{
 		ID: "cm/12", Level: conformance.Shall, Program: conformance.RPing,
 		Rule:   "A peer that restarts can connect again: a connection that the device still has from before does not prevent it.",
-		Source: "IBA 12.9 (stale connection)",
+		Source: "IBA 12.4.1, 12.9.8.3.1 (stale connection)",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			s.Connect() // the connection that the peer loses

@@ -12,7 +12,7 @@ var end = []conformance.Case{
 	{
 		ID: "cm/13", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A DREQ is answered with a DREP that has its transaction and communication IDs.",
-		Source: "IBA 12.9; 12.6.10, 12.6.11",
+		Source: "IBA 12.6.10, 12.6.11",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			c := s.Connect()
@@ -25,7 +25,7 @@ var end = []conformance.Case{
 	{
 		ID: "cm/14", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A second copy of a DREQ, whose DREP was lost, is answered again.",
-		Source: "IBA 12.9 (timewait: DREQ received)",
+		Source: "IBA 12 (timewait: DREQ received)",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			c := s.Connect()
@@ -39,7 +39,7 @@ var end = []conformance.Case{
 	{
 		ID: "cm/15", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A DREQ for a connection that does not exist is answered with a DREP.",
-		Source: "IBA 12.9 (idle: DREQ received); Linux cm.c, cm_issue_drep",
+		Source: "IBA 12 (idle: DREQ received); Linux cm.c, cm_issue_drep",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			s.Connect()
@@ -54,7 +54,7 @@ var end = []conformance.Case{
 	{
 		ID: "cm/16", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A DREQ that names another queue pair does not end the connection.",
-		Source: "IBA 12.6.10, 12.9; Linux cm.c, cm_dreq_handler",
+		Source: "IBA 12.6.10; Linux cm.c, cm_dreq_handler",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			c := s.Connect()
@@ -70,7 +70,7 @@ var end = []conformance.Case{
 	{
 		ID: "cm/17", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A REJ for a REP ends the connection: the REP is not sent again.",
-		Source: "IBA 12.9 (REP sent: REJ received)",
+		Source: "IBA 12.6.7 (REJ)",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			s.Connect()
@@ -98,7 +98,7 @@ var end = []conformance.Case{
 	{
 		ID: "cm/18", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "RTU, DREP, MRA and REJ for a connection that does not exist are not answered.",
-		Source: "IBA 12.9 (idle)",
+		Source: "IBA 12 (idle)",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			c := s.Connect()
@@ -118,7 +118,7 @@ var end = []conformance.Case{
 	{
 		ID: "cm/19", Level: conformance.Observed, Program: conformance.CMServer,
 		Rule:   "A REP for a request that was not made is rejected, or dropped.",
-		Source: "IBA 12.9 (idle: REP received); Linux cm.c, cm_rep_handler",
+		Source: "IBA 12 (idle: REP received); Linux cm.c, cm_rep_handler",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			c := s.Connect()
@@ -139,7 +139,7 @@ var end = []conformance.Case{
 		ID: "cm/20", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule: "A REQ for a queue pair that is connected already makes no second connection; it is rejected as stale, at the " +
 			"latest when it is repeated.",
-		Source: "IBA 12.9 (stale connection); Linux cm.c, cm_match_req",
+		Source: "IBA 12.9.8.3.1 (stale connection); Linux cm.c, cm_match_req",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			c := s.Connect()

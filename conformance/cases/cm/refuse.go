@@ -69,7 +69,7 @@ var refuse = []conformance.Case{
 	{
 		ID: "cm/28", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A message with another class version is not executed.",
-		Source: "IBA 13.4; 12.6.7.2 (reason 31)",
+		Source: "IBA 13.4.3 (ClassVersion); 12.6.7.2 (reason 31)",
 		Run: refusedREQ("a REQ with class version 3", func(_ *conformance.Service, m *cmsg.MAD) {
 			m.Set(cmsg.ClassVersion, 3)
 		}, "", silent, 31),
@@ -77,7 +77,7 @@ var refuse = []conformance.Case{
 	{
 		ID: "cm/29", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A message with a base version other than 1 is not executed.",
-		Source: "IBA 13.4.2",
+		Source: "IBA 13.4.3 (BaseVersion)",
 		Run: refusedREQ("a REQ with base version 2", func(_ *conformance.Service, m *cmsg.MAD) {
 			m.Set(cmsg.BaseVersion, 2)
 		}, "", silent, 31),
@@ -101,13 +101,13 @@ var refuse = []conformance.Case{
 	{
 		ID: "cm/32", Level: conformance.Should, Program: conformance.CMServer,
 		Rule:   "A message that is shorter than 256 bytes is dropped.",
-		Source: "IBA 13.4.2 (a MAD has 256 bytes); Linux does not look at the length",
+		Source: "IBA 13 (a MAD has 256 bytes); Linux does not look at the length",
 		Run:    misshapen(func(b []byte) []byte { return b[:200] }),
 	},
 	{
 		ID: "cm/33", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A message of a few bytes is dropped.",
-		Source: "IBA 13.4.1",
+		Source: "IBA 13 (a MAD has 256 bytes)",
 		Run:    misshapen(func(b []byte) []byte { return b[:4] }),
 	},
 	{
@@ -155,7 +155,7 @@ var refuse = []conformance.Case{
 	{
 		ID: "cm/35", Level: conformance.Observed, Program: conformance.CMServer,
 		Rule:   "A LAP (alternate path) is refused in some way, and the connection stays.",
-		Source: "IBA 12.8; CA17-37",
+		Source: "IBA 12.8.1, 12.8.2; CA17-37",
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			c := s.Connect()
@@ -174,10 +174,10 @@ var refuse = []conformance.Case{
 	},
 }
 
-// silent stands for silence among the reasons of refused.
+// silent stands for silence among the reasons of refusedREQ.
 const silent = 0
 
-// refused returns the script of a REQ that must not be accepted. The first reason is the right one,
+// refusedREQ returns the script of a REQ that must not be accepted. The first reason is the right one,
 // the others are accepted too. others, if it is not empty, says what respected implementations do
 // instead.
 func refusedREQ(why string, change func(s *conformance.Service, m *cmsg.MAD), others string,

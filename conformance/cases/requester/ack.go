@@ -41,16 +41,16 @@ var acks = []conformance.Case{
 			for i, r := range all {
 				want := writes[i%clientPackets]
 				switch {
-				case r.Opcode == bth.RCWriteOnly && len(r.Payload) == c.Target.MTU &&
+				case r.Opcode == bth.RCWriteOnly && len(r.Payload) == c.MTU() &&
 					(i%clientPackets == 0 || follows(r, all[i-1])):
 					split = true // into messages of one packet, which the responder cannot distinguish from such
 				case r.Opcode != want:
 					t.Fail("packet %d of a message is %s, %v was expected", i%clientPackets, conformance.Describe(r),
 						want)
-				case len(r.Payload) != c.Target.MTU:
-					t.Fail("%s, %d bytes were expected", conformance.Describe(r), c.Target.MTU)
-				case i%clientPackets == 0 && r.RETH.DMALen != uint32(clientPackets*c.Target.MTU):
-					t.Fail("the RETH has length %d, the message %d", r.RETH.DMALen, clientPackets*c.Target.MTU)
+				case len(r.Payload) != c.MTU():
+					t.Fail("%s, %d bytes were expected", conformance.Describe(r), c.MTU())
+				case i%clientPackets == 0 && r.RETH.DMALen != uint32(clientPackets*c.MTU()):
+					t.Fail("the RETH has length %d, the message %d", r.RETH.DMALen, clientPackets*c.MTU())
 				}
 			}
 			if split {
@@ -244,7 +244,8 @@ func ignored(what string, answer func(c *conformance.Conn, first bth.PSN) *wire.
 			t.Fail("after %s, the repetition must begin with PSN %d, but begins with %s", what, begin.PSN,
 				conformance.Describe(r))
 		}
-		if wait, least := r.At.Sub(begin.At), timeout(exponent)-jiffy; wait < least {
+		// Half of it because a busy host may receive the first transmission late.
+		if wait := r.At.Sub(begin.At); wait < timeout(exponent)/2 {
 			t.Fail("after %s, the requests are repeated %v after their first transmission, before the timeout of %v",
 				what, wait, timeout(exponent))
 		}

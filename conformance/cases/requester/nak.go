@@ -235,7 +235,7 @@ var naks = []conformance.Case{
 	},
 }
 
-// rnr answers the next SEND of the device with an RNR NAK, up to limit times, and returns how often
+// rnrAnswer answers the next SEND of the device with an RNR NAK, up to limit times, and returns how often
 // it came.
 func rnrAnswer(t *conformance.T, c *conformance.Conn, limit int) int {
 	for n := range limit {
@@ -272,7 +272,7 @@ func fatal(id string, nak bth.Syndrome, status int) conformance.Case {
 			}
 			c.NoRequest("after " + nak.String())
 			if !c.WaitOutput("Failed status") {
-				t.Fail("the program reports no error; it printed %q", tail(c.Output()))
+				t.Fail("the program reports no error; it printed %q", c.OutputEnd())
 			}
 			if !strings.Contains(c.Output(), fmt.Sprintf("Failed status %d", status)) {
 				t.Fail("status %d was expected, the program printed %q", status, lastStatus(c.Output()))
@@ -290,9 +290,6 @@ func lastStatus(output string) string {
 	line, _, _ := strings.Cut(output[at:], "\n")
 	return strings.TrimSpace(line)
 }
-
-// tail returns the end of output.
-func tail(output string) string { return strings.TrimSpace(output[max(0, len(output)-200):]) }
 
 // repeatedPackets is the number of packets that acknowledgedWhileRepeated acknowledges at a time,
 // mostly in the middle of a message.

@@ -75,7 +75,7 @@ var reads = []conformance.Case{
 			c := t.Connect(conformance.AckTimeout(14))
 			all := c.Start(2)
 			at := time.Now()
-			answer(c, all[1], make([]byte, all[1].RETH.DMALen))
+			answer(c, all[1], make([]byte, clientPackets*c.MTU()))
 			impliedNAK(t, c, all[0], at, "a response to a later READ")
 		},
 	},
@@ -180,7 +180,7 @@ const openTime = 30 * time.Millisecond
 // and returns its offset in r in bytes.
 func checkPart(t *conformance.T, c *conformance.Conn, r, again *wire.Received, missing int) int {
 	k := int(again.PSN.Diff(r.PSN))
-	off := k * c.Target.MTU
+	off := k * c.MTU()
 	switch {
 	case k < 0 || k > missing:
 		t.Fail("response %d of the READ with PSN %d is missing, but %s came", missing, r.PSN,

@@ -58,7 +58,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"- rxe 6.1: **fail**. no NAK. [rxe-6.1-psn-3.pcapng](conformance/rxe-6.1-psn-3.pcapng)\n",
+		"- rxe 6.1: **fail**: no NAK. [rxe-6.1-psn-3.pcapng](conformance/rxe-6.1-psn-3.pcapng)\n",
 		"\nIt has a reason.\n", "| psn/3 | shall | a \\| b | **✕ fail** | ✓ |\n", "gorxe xdp was not run: no root.",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -39,11 +39,11 @@ func (p *Page) Write(w io.Writer, captures string) error {
 		"[`gorxe conform`](conform.md) tests Linux rdma_rxe of Debian bookworm (6.1) and trixie (6.12) in virtual machines, and\n"+
 		"gorxe with links of each kind on the host. rxe runs the programs of rdma-core and perftest, gorxe the same programs\n"+
 		"under `gorxe run`. [conformance.html](conformance.html) is the same matrix with the packets of each deviation.\n\n"+
-		legend+"\n")
+		legend)
 	if len(p.Reports) > 0 {
 		r := p.Reports[0]
-		fmt.Fprintf(b, "%s, %s, %.0f minutes for all columns.\n\n", r.Time.UTC().Format(time.DateOnly), escape(r.Gorxe),
-			p.Took.Minutes())
+		fmt.Fprintf(b, "%s, %s, %.0f minutes for all columns.\n\n", r.Time.UTC().Format(time.DateOnly),
+			report.Escape(r.Gorxe), p.Took.Minutes())
 	}
 	p.summary(b)
 	p.deviations(b, captures)
@@ -59,14 +59,14 @@ func (p *Page) summary(b *bufio.Writer) {
 	}
 	fmt.Fprintf(b, " time |\n|---|%s--:|\n", strings.Repeat("--:|", int(conformance.Verdicts)))
 	for _, r := range p.Reports {
-		fmt.Fprintf(b, "| %s |", r.Device)
+		fmt.Fprintf(b, "| %s |", report.Escape(r.Device))
 		for v := range conformance.Verdicts {
 			fmt.Fprintf(b, " %d |", r.Count(v))
 		}
 		fmt.Fprintf(b, " %.0f s |\n", r.Seconds)
 	}
 	for _, l := range p.Left {
-		fmt.Fprintf(b, "\n%s was not run: %s.\n", l.Name, escape(l.Left))
+		fmt.Fprintf(b, "\n%s was not run: %s.\n", l.Name, report.Escape(l.Left))
 	}
 }
 
@@ -84,10 +84,10 @@ func (p *Page) deviations(b *bufio.Writer, captures string) {
 			continue
 		}
 		c := said[0].Case
-		fmt.Fprintf(b, "\n### %s\n\n%s (%v; %s)\n\n", id, escape(c.Rule), c.Level, escape(c.Source))
+		fmt.Fprintf(b, "\n### %s\n\n%s (%v; %s)\n\n", id, report.Escape(c.Rule), c.Level, report.Escape(c.Source))
 		for _, x := range said {
-			fmt.Fprintf(b, "- %s: **%v**. %s.%s\n", strings.Join(x.devices, ", "), x.Verdict,
-				escape(strings.TrimSuffix(x.Detail, ".")), x.links)
+			fmt.Fprintf(b, "- %s: **%v**: %s.%s\n", report.Escape(strings.Join(x.devices, ", ")), x.Verdict,
+				report.Escape(strings.TrimSuffix(x.Detail, ".")), x.links)
 		}
 		if d := p.explanation(id); d != nil {
 			fmt.Fprintf(b, "\n%s\n", d.Text)
@@ -118,7 +118,7 @@ func say(all []*saying, device string, c *report.Case, captures string) []*sayin
 	x := all[i]
 	x.devices = append(x.devices, device)
 	if len(c.Pcapng) > 0 && published(c.Verdict) {
-		name := CaptureName(device, c)
+		name := c.CaptureName(device)
 		x.links += fmt.Sprintf(" [%s](%s/%s)", name, captures, name)
 	}
 	return all
@@ -166,11 +166,11 @@ func (p *Page) matrix(b *bufio.Writer) {
 			chapter = first.Chapter()
 			fmt.Fprintf(b, "\n## %s\n\n| case | level | rule |", chapter)
 			for _, r := range p.Reports {
-				fmt.Fprintf(b, " %s |", r.Device)
+				fmt.Fprintf(b, " %s |", report.Escape(r.Device))
 			}
 			fmt.Fprintf(b, "\n|---|---|---|%s\n", strings.Repeat("---|", len(p.Reports)))
 		}
-		fmt.Fprintf(b, "| %s | %v | %s |%s\n", id, first.Level, escape(first.Rule), line.String())
+		fmt.Fprintf(b, "| %s | %v | %s |%s\n", id, first.Level, report.Escape(first.Rule), line.String())
 	}
 }
 
@@ -215,20 +215,10 @@ func (p *Page) WriteCaptures(dir string) error {
 			if !published(c.Verdict) || len(c.Pcapng) == 0 {
 				continue
 			}
-			if err := os.WriteFile(filepath.Join(dir, CaptureName(r.Device, c)), c.Pcapng, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, c.CaptureName(r.Device)), c.Pcapng, 0o644); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
 }
-
-// CaptureName returns the name of the capture of a case.
-func CaptureName(device string, c *report.Case) string {
-	return strings.ReplaceAll(device, " ", "-") + "-" + c.Key() + ".pcapng"
-}
-
-var escaper = strings.NewReplacer("|", "\\|", "<", "&lt;", ">", "&gt;", "&", "&amp;", "*", "\\*", "_", "\\_",
-	"`", "\\`", "[", "\\[", "]", "\\]")
-
-func escape(s string) string { return escaper.Replace(s) }

@@ -107,7 +107,7 @@ func (p *params) captureName(c *report.Case) string {
 	if p.captures == "" || len(c.Pcapng) == 0 {
 		return ""
 	}
-	return filepath.Join(p.captures, c.Key()+".pcapng")
+	return filepath.Join(p.captures, c.CaptureName(""))
 }
 
 // writeCaptures writes the captures of r into the folder of --pcapng.
