@@ -2,7 +2,6 @@ package device
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"time"
 
@@ -64,9 +63,7 @@ func (s *Stock) begin(program conformance.Program) *ahead {
 	if !ok {
 		return nil
 	}
-	limit := s.startTime()
-	ctx, cancel := context.WithTimeoutCause(context.Background(), limit,
-		fmt.Errorf("the program does not accept a connection within %v", limit))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), s.startTime(), s.late())
 	a := &ahead{program: program, cancel: cancel, ready: make(chan struct{})}
 	go func() {
 		defer close(a.ready)

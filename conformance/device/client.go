@@ -61,10 +61,16 @@ func (s *Stock) openClient(ctx context.Context, program conformance.Program,
 	defer stop()
 	e := &end{local: local}
 	before, last := clientSteps(t.test)
-	if err := perftest.Drive(conn, exchange.Server, before, e); err != nil {
+	err = perftest.Drive(conn, exchange.Server, before, e)
+	if err != nil {
+		err = p.explain("the handshake failed", err)
+	} else {
+		err = s.checkGID(e.peer.GID)
+	}
+	if err != nil {
 		conn.Close()
 		p.stop()
-		return nil, p.explain("the handshake failed", err)
+		return nil, err
 	}
 	return &client{connected{process: p, conn: conn, target: conformance.Target{
 		Addr: s.Addr, QPN: bth.QPN(e.peer.QPN), PSN: bth.PSN(e.peer.PSN), RKey: e.peer.RKey, VA: e.peer.VAddr,

@@ -59,6 +59,11 @@ func (s *Stock) openPerftest(ctx context.Context, program conformance.Program,
 		p.stop()
 		return nil, p.explain("the handshake failed", err)
 	}
+	if err := s.checkGID(end.peer.GID); err != nil {
+		conn.Close()
+		p.stop()
+		return nil, err
+	}
 	c := &connected{process: p, conn: conn, target: conformance.Target{
 		Addr: s.Addr, QPN: bth.QPN(end.peer.QPN), PSN: bth.PSN(end.peer.PSN), RKey: end.peer.RKey,
 		VA: end.peer.VAddr, MTU: perftestMTU, Length: perftestLen,

@@ -2,6 +2,7 @@ package device
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,8 +45,8 @@ type Stock struct {
 	ending sync.WaitGroup
 }
 
-// ports is the number of TCP ports that are used in turn.
-const ports = 64
+// Ports is the number of TCP ports that are used in turn.
+const Ports = 64
 
 // port returns the TCP port for the next program.
 func (s *Stock) port() uint16 {
@@ -63,7 +64,7 @@ func (s *Stock) portLocked() uint16 {
 		return p // the user starts all programs with the same command
 	}
 	n := s.next
-	s.next = (s.next + 1) % ports
+	s.next = (s.next + 1) % Ports
 	return p + n
 }
 
@@ -122,11 +123,7 @@ func (s *Stock) start(command string) (*process, error) {
 		s.Ask(command)
 		return p, nil
 	}
-	line := s.Start + " " + command
-	if strings.Contains(s.Start, "{}") {
-		line = strings.ReplaceAll(s.Start, "{}", command)
-	}
-	p.cmd = exec.Command("sh", "-c", "exec "+line)
+	p.cmd = exec.Command("sh", "-c", "exec "+s.line(command))
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	p.cmd.WaitDelay = time.Second
 	ownGroup(p.cmd)
@@ -138,6 +135,21 @@ func (s *Stock) start(command string) (*process, error) {
 		close(p.ended)
 	}()
 	return p, nil
+}
+
+// line returns the shell command that runs a program on the device.
+func (s *Stock) line(command string) string {
+	if strings.Contains(s.Start, "{}") {
+		return strings.ReplaceAll(s.Start, "{}", command)
+	}
+	return s.Start + " " + command
+}
+
+// Line returns the shell command that runs a server on the device, and false if the program is no
+// server.
+func (s *Stock) Line(p conformance.Program) (string, bool) {
+	command, ok := s.command(p, cmp.Or(s.Port, 18515))
+	return s.line(command), ok
 }
 
 // stopTime is the time that a program has to end after SIGTERM.
@@ -170,6 +182,7 @@ func (s *Stock) dial(ctx context.Context, p *process, port uint16) (net.Conn, er
 		limit = personTime
 	}
 	address := net.JoinHostPort(s.Host.String(), strconv.Itoa(int(port)))
+	last := errors.New("its host does not answer")
 	for end := time.Now().Add(limit); ; {
 		var d net.Dialer
 		d.Timeout = time.Until(end)
@@ -177,20 +190,49 @@ func (s *Stock) dial(ctx context.Context, p *process, port uint16) (net.Conn, er
 		if err == nil {
 			return conn, nil
 		}
+		if ctx.Err() == nil {
+			last = err
+		}
 		wait := time.NewTimer(dialInterval)
 		select {
 		case <-ctx.Done():
 			wait.Stop()
-			return nil, fmt.Errorf("%s: %w", address, context.Cause(ctx))
+			return nil, p.unreached(address, fmt.Errorf("%w: %w", context.Cause(ctx), reason(last)))
 		case <-p.ended:
 			wait.Stop()
 			return nil, p.explain("the program ended before it accepted a connection", p.end())
 		case <-wait.C:
 		}
 		if time.Now().After(end) {
-			return nil, fmt.Errorf("the program does not accept a connection: %w", err)
+			return nil, p.unreached(address, fmt.Errorf("%w: %w", s.late(), reason(last)))
 		}
 	}
+}
+
+// late is the error of a program that does not accept a connection in time.
+func (s *Stock) late() error {
+	return fmt.Errorf("the program does not accept a connection within %v", s.startTime())
+}
+
+// reason returns the part of an error of net that the user does not know: without the addresses.
+func reason(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err
+	}
+	return err
+}
+
+// unreached returns the error of a program that runs, but accepts no connection.
+func (p *process) unreached(address string, err error) error {
+	err = fmt.Errorf("%s: %w", address, err)
+	if p.cmd == nil {
+		return err
+	}
+	if line := lastLine(p.output()); line != "" {
+		return fmt.Errorf("%w; its last output is %q", err, line)
+	}
+	return fmt.Errorf("%w; its command runs and has printed nothing", err)
 }
 
 // lastLine returns the last line of text that is not empty.

@@ -151,6 +151,44 @@ func TestAProgramThatIsNoPeerIsAClearErrorWithinTheStartTime(t *testing.T) {
 	}
 }
 
+// The tester needs the GID of the address to which it sends.
+func TestAProgramWithAnotherGIDIsAClearError(t *testing.T) {
+	for _, p := range programs[:2] {
+		s := stock(t, "right")
+		s.Addr = netip.MustParseAddr("127.0.0.9")
+		_, err := s.Open(t.Context(), p, local)
+		if want := "the program has GID 127.0.0.1, not that of 127.0.0.9: --dut-gid must be"; err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %s", p, err, want)
+		}
+	}
+}
+
+// A program that asks a person something, such as ssh for a password, finds no terminal.
+func TestAProgramHasNoTerminal(t *testing.T) {
+	s := stock(t, "right")
+	s.Start = "echo no terminal: $({ true </dev/tty; } 2>&1); exit 1; :"
+	_, err := s.Open(t.Context(), conformance.WriteServer, local)
+	if err == nil || !strings.Contains(err.Error(), "/dev/tty") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// The error says what the command printed last: it may be a question, or a warning of ssh.
+func TestAProgramThatDoesNotListenIsNamedWithItsOutput(t *testing.T) {
+	for start, want := range map[string]string{
+		"sh -c 'echo warming up; exec sleep 60'": `connection refused; its last output is "warming up"`,
+		"sleep 60; :":                            "connection refused; its command runs and has printed nothing",
+	} {
+		s := stock(t, "right")
+		s.Start, s.StartTime = start, 300*time.Millisecond
+		_, err := s.Open(t.Context(), conformance.WriteServer, local)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", start, err, want)
+		}
+	}
+}
+
 func TestAProgramThatDoesNotExistIsUnsupported(t *testing.T) {
 	for _, p := range programs {
 		s := stock(t, "right")

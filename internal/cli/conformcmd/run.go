@@ -82,7 +82,7 @@ func (p *params) test(ctx context.Context, e *env, link wire.Link, out *screen) 
 	}
 	runner := conformance.Runner{Link: link, Timeout: p.timeout, Silence: p.silence, Limit: caseLimit}
 	order := p.selected
-	watch := absence{limit: maxCases}
+	watch := absence{local: link.Local(), device: &p.device, limit: maxCases}
 	if p.device.Start != "" {
 		p.device.StartTime = p.wait
 		runner.Limit = max(p.wait+caseLimit-defaultWait[false], caseLimit)
@@ -101,8 +101,7 @@ func (p *params) test(ctx context.Context, e *env, link wire.Link, out *screen) 
 	runner.Done = func(x *conformance.Result) {
 		out.text.Result(x)
 		if stopped == "" && watch.absent(x) {
-			stopped = fmt.Sprintf("no packet came from the device in %s: the rest was not run. The last reason: %s",
-				app.Plural(watch.cases, "case"), x.Detail)
+			stopped = watch.explain(x)
 			cancel()
 		}
 	}
@@ -110,39 +109,4 @@ func (p *params) test(ctx context.Context, e *env, link wire.Link, out *screen) 
 	results := runner.Run(ctx, order)
 	h.Seconds = e.now().Sub(h.Time).Seconds()
 	return report.New(h, results, report.Options{KeepAll: p.keepAll}), stopped
-}
-
-// absence detects a device that is absent: none of the first cases got a packet.
-type absence struct {
-	limit    int // number of cases without a packet after which the device is absent
-	cases    int
-	programs map[conformance.Program]bool
-	present  bool
-}
-
-// A device is absent if it sent nothing in minCases cases with two programs, or in maxCases cases.
-// A user who starts no program is not asked a second time.
-const (
-	minCases = 3
-	maxCases = 6
-)
-
-// absent adds a result and reports whether the device is absent.
-func (a *absence) absent(x *conformance.Result) bool {
-	switch {
-	case x.Verdict == conformance.NotRun || x.Verdict == conformance.Unsupported:
-		return false
-	case x.Verdict != conformance.Inconclusive,
-		slices.ContainsFunc(x.Packets, func(e conformance.Entry) bool { return !e.Sent }):
-		a.present = true
-	}
-	if a.present {
-		return false
-	}
-	if a.programs == nil {
-		a.programs = map[conformance.Program]bool{}
-	}
-	a.programs[x.Case.Program] = true
-	a.cases++
-	return a.cases >= a.limit || a.cases >= minCases && len(a.programs) > 1
 }
