@@ -235,10 +235,17 @@ func (p *process) unreached(address string, err error) error {
 	return fmt.Errorf("%w; its command runs and has printed nothing", err)
 }
 
-// lastLine returns the last line of text that is not empty.
+// maxLine is the maximum length of a line of output in an error, in bytes.
+const maxLine = 200
+
+// lastLine returns the last line of text that is not empty, or its beginning.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+	line := strings.TrimSpace(lines[len(lines)-1])
+	if len(line) > maxLine {
+		return line[:maxLine] + "…"
+	}
+	return line
 }
 
 // deviceFlags returns the flags that select the RDMA device and the GID.

@@ -178,6 +178,7 @@ func TestAProgramHasNoTerminal(t *testing.T) {
 func TestAProgramThatDoesNotListenIsNamedWithItsOutput(t *testing.T) {
 	for start, want := range map[string]string{
 		"sh -c 'echo warming up; exec sleep 60'": `connection refused; its last output is "warming up"`,
+		"sh -c 'yes | tr -d \"\\n\"'":            strings.Repeat("y", 200) + `…"`,
 		"sleep 60; :":                            "connection refused; its command runs and has printed nothing",
 	} {
 		s := stock(t, "right")

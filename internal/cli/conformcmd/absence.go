@@ -74,13 +74,17 @@ func (a *absence) present(x *conformance.Result) {
 	a.cases, a.sent, a.last = 0, false, x.Case.ID
 }
 
-// explain returns why the run stops after x, and what the user can check.
-func (a *absence) explain(x *conformance.Result) string {
+// explain returns why the run ends after x, and what the user can check. rest reports whether cases
+// remain.
+func (a *absence) explain(x *conformance.Result, rest bool) string {
 	text := "no packet came from the device in " + app.Plural(a.cases, "case")
 	if a.last != "" {
 		text += fmt.Sprintf(" after %s", a.last)
 	}
-	return fmt.Sprintf("%s: the rest was not run. The last reason: %s. Check %s", text, x.Detail, a.advice(x))
+	if rest {
+		text += ": the rest was not run"
+	}
+	return fmt.Sprintf("%s. The last reason: %s; check %s", text, x.Detail, a.advice(x))
 }
 
 // advice says what to check. A program that could not be started or reached needs another check
@@ -89,8 +93,9 @@ func (a *absence) advice(x *conformance.Result) string {
 	d := a.device
 	switch {
 	case a.sent:
-		return fmt.Sprintf("that no firewall drops UDP port %d between %v and %v, in both directions, that %[3]v is an "+
-			"address of the RDMA device (--dut-addr) and that --dut-gid is the index of its GID", wire.Port, a.local, d.Addr)
+		return fmt.Sprintf("that no firewall drops UDP port %d between %v and %v, in both directions, that %[3]v is "+
+			"an address of the RDMA device (--dut-addr) and that --dut-gid is the index of its GID", wire.Port,
+			a.local, d.Addr)
 	case d.Start == "":
 		return fmt.Sprintf("that the program was started on the device, and that this host reaches it: %s",
 			net.JoinHostPort(d.Host.String(), strconv.Itoa(int(d.Port))))

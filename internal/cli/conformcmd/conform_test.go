@@ -192,10 +192,10 @@ func TestADeviceThatDiesEndsTheRun(t *testing.T) {
 		if r.code != app.ExitFailure || strings.Count(r.stdout, "Rule psn/1 holds.") != 3+diedCases {
 			t.Errorf("%+v", r)
 		}
-		has(t, r.stderr, "gorxe: no packet came from the device in 4 cases after psn/3: the rest was not run. The last ",
+		has(t, r.stderr, "gorxe: no packet came from the device in 4 cases after psn/3: the rest was not run.",
 			map[bool]string{
-				false: "Check that no firewall drops UDP port 4791 between 192.0.2.8 and 192.0.2.7, in both directions",
-				true: "Check that 'x ib_write_bw -s 65536 -p 18515 -m 1024 -n 1000000 -F -x 1' prints no error and runs until " +
+				false: "check that no firewall drops UDP port 4791 between 192.0.2.8 and 192.0.2.7, in both directions",
+				true: "check that 'x ib_write_bw -s 65536 -p 18515 -m 1024 -n 1000000 -F -x 1' prints no error and runs until " +
 					"you end it, and that this host reaches TCP ports 18515 to 18578 of 192.0.2.7",
 			}[broken])
 	}

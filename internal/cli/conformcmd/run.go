@@ -98,10 +98,16 @@ func (p *params) test(ctx context.Context, e *env, link wire.Link, out *screen) 
 	if c, ok := runner.Device.(io.Closer); ok {
 		defer c.Close()
 	}
+	done := 0
 	runner.Done = func(x *conformance.Result) {
 		out.text.Result(x)
-		if stopped == "" && watch.absent(x) {
-			stopped = watch.explain(x)
+		if stopped != "" {
+			return
+		}
+		done++
+		rest := done < len(order)
+		if gone := watch.absent(x); gone || !rest && watch.cases > 0 && watch.last == "" {
+			stopped = watch.explain(x, rest)
 			cancel()
 		}
 	}
