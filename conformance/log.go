@@ -15,6 +15,8 @@ type Log struct {
 	entries []Entry
 	notes   []string
 	dropped int
+	size    int // of the packets, in bytes
+	strays  int // received packets to no queue pair of the tester
 }
 
 // Entry is a packet that the tester sent or received.
@@ -28,8 +30,13 @@ type Entry struct {
 	Notes    []string
 }
 
-// maxEntries limits the packets of a log. Later ones are counted only.
-const maxEntries = 1 << 16
+// Limits of a log: packets, their bytes, and packets to queue pairs that the tester does not have.
+// More are counted only.
+const (
+	maxEntries = 1 << 16
+	maxSize    = 32 << 20
+	maxStrays  = 1 << 10
+)
 
 func (l *Log) note(text string) {
 	l.mu.Lock()
@@ -40,10 +47,11 @@ func (l *Log) note(text string) {
 func (l *Log) add(e Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.entries) >= maxEntries {
+	if len(l.entries) >= maxEntries || l.size >= maxSize {
 		l.dropped++
 		return
 	}
+	l.size += len(e.Bytes) + len(e.IP)
 	e.Notes, l.notes = l.notes, nil
 	l.entries = append(l.entries, e)
 }
@@ -58,6 +66,31 @@ func (l *Log) sent(at time.Time, src, dst netip.Addr, p *wire.Packet, payload []
 	}
 	l.add(Entry{At: at, Sent: true, Src: netip.AddrPortFrom(src, port), Dst: netip.AddrPortFrom(dst, wire.Port),
 		TOS: p.TOS, TTL: p.TTL, Bytes: payload, IP: p.IP})
+}
+
+// stray records a packet to a queue pair that the tester does not have.
+func (l *Log) stray(r *wire.Received) {
+	l.mu.Lock()
+	l.strays++
+	keep := l.strays <= maxStrays
+	if !keep {
+		l.dropped++
+	}
+	l.mu.Unlock()
+	if keep {
+		l.received(r)
+	}
+}
+
+// flooded returns the number of packets to queue pairs that the tester does not have, 0 if they are
+// few. In a flood, the link may lose replies.
+func (l *Log) flooded() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.strays <= maxStrays {
+		return 0
+	}
+	return l.strays
 }
 
 func (l *Log) received(r *wire.Received) {

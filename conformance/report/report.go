@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -69,13 +70,19 @@ const maxOutput = 4 << 10
 func New(h Header, results []*conformance.Result, o Options) *Report {
 	r := &Report{Format: Format, Header: h, Cases: []Case{}}
 	for _, x := range results {
-		r.Cases = append(r.Cases, newCase(h, x, o))
+		r.Add(x, o)
 	}
-	chapters := conformance.Chapters()
-	slices.SortStableFunc(r.Cases, func(x, y Case) int {
-		return slices.Index(chapters, x.Chapter()) - slices.Index(chapters, y.Chapter())
-	})
 	return r
+}
+
+// Add adds a result. The report keeps a part of its packets only.
+func (r *Report) Add(x *conformance.Result, o Options) {
+	chapters := conformance.Chapters()
+	c := newCase(r.Header, x, o)
+	i, _ := slices.BinarySearchFunc(r.Cases, c, func(x, y Case) int {
+		return cmp.Or(slices.Index(chapters, x.Chapter())-slices.Index(chapters, y.Chapter()), -1)
+	})
+	r.Cases = slices.Insert(r.Cases, i, c)
 }
 
 func newCase(h Header, x *conformance.Result, o Options) Case {

@@ -98,8 +98,13 @@ func (p *params) test(ctx context.Context, e *env, link wire.Link, out *screen) 
 	if c, ok := runner.Device.(io.Closer); ok {
 		defer c.Close()
 	}
-	done := 0
+	o := report.Options{KeepAll: p.keepAll}
+	r, done := report.New(h, nil, o), 0
 	runner.Done = func(x *conformance.Result) {
+		defer func() {
+			r.Add(x, o)
+			x.Packets = nil // those of all cases may be many
+		}()
 		out.text.Result(x)
 		if stopped != "" {
 			return
@@ -112,7 +117,7 @@ func (p *params) test(ctx context.Context, e *env, link wire.Link, out *screen) 
 		}
 	}
 	out.text.Header(h, len(order))
-	results := runner.Run(ctx, order)
-	h.Seconds = e.now().Sub(h.Time).Seconds()
-	return report.New(h, results, report.Options{KeepAll: p.keepAll}), stopped
+	runner.Run(ctx, order)
+	r.Seconds = e.now().Sub(h.Time).Seconds()
+	return r, stopped
 }
