@@ -123,7 +123,7 @@ func (s *Stock) start(command string) (*process, error) {
 		s.Ask(command)
 		return p, nil
 	}
-	p.cmd = exec.Command("sh", "-c", "exec "+s.line(command))
+	p.cmd = exec.Command("sh", "-c", s.line(command))
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	p.cmd.WaitDelay = time.Second
 	ownGroup(p.cmd)

@@ -164,6 +164,19 @@ func TestAProgramWithAnotherGIDIsAClearError(t *testing.T) {
 	}
 }
 
+// The start command may be any shell command.
+func TestTheStartCommandIsAShellCommand(t *testing.T) {
+	program := fakeVariable + "=ends " + os.Args[0]
+	for _, start := range []string{program, "cd / && " + program, "if true; then " + program + " {}; fi"} {
+		s := stock(t, "right")
+		s.Start = start
+		if _, err := s.Open(t.Context(), conformance.WriteServer, local); err == nil ||
+			!strings.Contains(err.Error(), "exit status 3; the program printed \"no RDMA device\"") {
+			t.Errorf("%s: %v", start, err)
+		}
+	}
+}
+
 // A program that asks a person something, such as ssh for a password, finds no terminal.
 func TestAProgramHasNoTerminal(t *testing.T) {
 	s := stock(t, "right")
