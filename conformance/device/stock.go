@@ -238,9 +238,9 @@ func (p *process) unreached(address string, err error) error {
 // maxLine is the maximum length of a line of output in an error, in bytes.
 const maxLine = 200
 
-// lastLine returns the last line of text that is not empty, or its beginning.
+// lastLine returns the last line of text that has more than hyphens, or its beginning.
 func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
+	lines := strings.Split(strings.Trim(text, "- \t\r\n"), "\n")
 	line := strings.TrimSpace(lines[len(lines)-1])
 	if len(line) > maxLine {
 		return line[:maxLine] + "…"

@@ -190,9 +190,10 @@ func TestAProgramHasNoTerminal(t *testing.T) {
 // The error says what the command printed last: it may be a question, or a warning of ssh.
 func TestAProgramThatDoesNotListenIsNamedWithItsOutput(t *testing.T) {
 	for start, want := range map[string]string{
-		"sh -c 'echo warming up; exec sleep 60'": `connection refused; its last output is "warming up"`,
-		"sh -c 'yes | tr -d \"\\n\"'":            strings.Repeat("y", 200) + `…"`,
-		"sleep 60; :":                            "connection refused; its command runs and has printed nothing",
+		"sh -c 'echo warming up; exec sleep 60'":                      `connection refused; its last output is "warming up"`,
+		`sh -c 'echo "Link type: Ethernet"; echo ---; exec sleep 60'`: `its last output is "Link type: Ethernet"`,
+		"sh -c 'yes | tr -d \"\\n\"'":                                 strings.Repeat("y", 200) + `…"`,
+		"sleep 60; :":                                                 "connection refused; its command runs and has printed nothing",
 	} {
 		s := stock(t, "right")
 		s.Start, s.StartTime = start, 300*time.Millisecond
