@@ -238,14 +238,22 @@ func (p *process) unreached(address string, err error) error {
 // maxLine is the maximum length of a line of output in an error, in bytes.
 const maxLine = 200
 
-// lastLine returns the last line of text that has more than hyphens, or its beginning.
+// lastLine returns the last line of text that tells something, or its beginning. Rulers of perftest
+// and the message of 'ssh -tt' about its end do not.
 func lastLine(text string) string {
-	lines := strings.Split(strings.Trim(text, "- \t\r\n"), "\n")
-	line := strings.TrimSpace(lines[len(lines)-1])
-	if len(line) > maxLine {
-		return line[:maxLine] + "…"
+	lines := strings.Split(text, "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		line := strings.TrimSpace(lines[i])
+		switch {
+		case strings.Trim(line, "-") == "",
+			strings.HasSuffix(line, " closed.") && strings.Contains(line, "onnection to "):
+			continue
+		case len(line) > maxLine:
+			return line[:maxLine] + "…"
+		}
+		return line
 	}
-	return line
+	return ""
 }
 
 // deviceFlags returns the flags that select the RDMA device and the GID.

@@ -151,6 +151,18 @@ func TestAProgramThatIsNoPeerIsAClearErrorWithinTheStartTime(t *testing.T) {
 	}
 }
 
+// If only RoCEv2 packets use IPv6, clients connect over IPv4, as perftest can only do that.
+func TestAClientConnectsToTheHostsFamilyOfAddresses(t *testing.T) {
+	s := stock(t, "right")
+	s.Addr = netip.MustParseAddr("2001:db8::7")
+	v6 := local
+	v6.Addr = netip.MustParseAddr("2001:db8::1")
+	_, err := s.Open(t.Context(), conformance.WriteClient, v6)
+	if want := "the program has GID 127.0.0.1"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want) // so the fake client, which connects to 127.0.0.1, has connected
+	}
+}
+
 // The tester needs the GID of the address to which it sends.
 func TestAProgramWithAnotherGIDIsAClearError(t *testing.T) {
 	for _, p := range programs[:2] {
@@ -189,11 +201,12 @@ func TestAProgramHasNoTerminal(t *testing.T) {
 
 // The error says what the command printed last: it may be a question, or a warning of ssh.
 func TestAProgramThatDoesNotListenIsNamedWithItsOutput(t *testing.T) {
+	const banner = `echo "Link type: Ethernet"; echo ---; echo Shared connection to x closed.`
 	for start, want := range map[string]string{
-		"sh -c 'echo warming up; exec sleep 60'":                      `connection refused; its last output is "warming up"`,
-		`sh -c 'echo "Link type: Ethernet"; echo ---; exec sleep 60'`: `its last output is "Link type: Ethernet"`,
-		"sh -c 'yes | tr -d \"\\n\"'":                                 strings.Repeat("y", 200) + `…"`,
-		"sleep 60; :":                                                 "connection refused; its command runs and has printed nothing",
+		"sh -c 'echo warming up; exec sleep 60'": `connection refused; its last output is "warming up"`,
+		"sh -c '" + banner + "; exec sleep 60'":  `its last output is "Link type: Ethernet"`,
+		"sh -c 'yes | tr -d \"\\n\"'":            strings.Repeat("y", 200) + `…"`,
+		"sleep 60; :":                            "connection refused; its command runs and has printed nothing",
 	} {
 		s := stock(t, "right")
 		s.Start, s.StartTime = start, 300*time.Millisecond
