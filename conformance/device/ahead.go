@@ -58,7 +58,7 @@ func (s *Stock) Prepare(next []conformance.Program) {
 // begin starts a program in the background. It returns nil if the program is no server. s.mu is
 // held.
 func (s *Stock) begin(program conformance.Program) *ahead {
-	port := s.portLocked()
+	port := s.nextLocked()
 	command, ok := s.command(program, port)
 	if !ok {
 		return nil
@@ -128,7 +128,7 @@ func (s *Stock) open(ctx context.Context, program conformance.Program) (p *proce
 
 // ask asks the user to start a program and connects to it.
 func (s *Stock) ask(ctx context.Context, program conformance.Program) (p *process, conn net.Conn, err error) {
-	port := s.port()
+	port := s.port(program)
 	command, ok := s.command(program, port)
 	if !ok {
 		return nil, nil, conformance.ErrUnsupported

@@ -39,7 +39,7 @@ func (s *Stock) openClient(ctx context.Context, program conformance.Program,
 	t := clients[program]
 	var port uint16
 	if s.Start == "" {
-		port = s.port()
+		port = s.port(program)
 	}
 	at, err := s.reachable(local.Addr)
 	if err != nil {

@@ -31,8 +31,8 @@ type Stock struct {
 	// Name is the RDMA device (-d), GIDIndex the index of the GID (-x, -g); -1: none.
 	Name     string
 	GIDIndex int
-	// Port is the first TCP port of the programs' handshakes; 0 means 18515. Each program gets the
-	// next one, so that a socket that is still in TIME_WAIT does not delay it.
+	// Port is the first TCP port of the programs' handshakes; 0 means 18515. Each program that
+	// Start runs gets the next one, so that a socket in TIME_WAIT does not delay it.
 	Port uint16
 	// StartTime is the maximum time until a program accepts a connection, and that of the handshake
 	// over it; 0 means 10 seconds.
@@ -48,24 +48,17 @@ type Stock struct {
 // Ports is the number of TCP ports that are used in turn.
 const Ports = 64
 
-// port returns the TCP port for the next program.
-func (s *Stock) port() uint16 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.portLocked()
-}
+// port returns the TCP port of a program that the user starts. The user may still have the loop of
+// another program: each program has its own port.
+func (s *Stock) port(p conformance.Program) uint16 { return s.first() + uint16(p)%Ports }
 
-func (s *Stock) portLocked() uint16 {
-	p := s.Port
-	if p == 0 {
-		p = 18515
-	}
-	if s.Start == "" {
-		return p // the user starts all programs with the same command
-	}
+func (s *Stock) first() uint16 { return cmp.Or(s.Port, 18515) }
+
+// nextLocked returns the TCP port of the next program that Start runs. s.mu is held.
+func (s *Stock) nextLocked() uint16 {
 	n := s.next
 	s.next = (s.next + 1) % Ports
-	return p + n
+	return s.first() + n
 }
 
 // Open implements conformance.Device.
@@ -148,7 +141,7 @@ func (s *Stock) line(command string) string {
 // Line returns the shell command that runs a server on the device, and false if the program is no
 // server.
 func (s *Stock) Line(p conformance.Program) (string, bool) {
-	command, ok := s.command(p, cmp.Or(s.Port, 18515))
+	command, ok := s.command(p, s.first())
 	return s.line(command), ok
 }
 

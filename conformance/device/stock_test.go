@@ -321,7 +321,9 @@ func TestWithoutACommandTheUserIsAsked(t *testing.T) {
 	defer cancel()
 	s.Prepare(programs) // starts nothing
 	s.Open(ctx, conformance.WriteServer, local)
-	if len(asked) != 1 || asked[0] != "ib_write_bw -s 65536 -p 1 -m 1024 -n 1000000 -F -d rxe0 -x 3" {
+	s.Open(ctx, conformance.ReadServer, local) // at another port: the loop of the first one may run
+	if len(asked) != 2 || asked[0] != "ib_write_bw -s 65536 -p 2 -m 1024 -n 1000000 -F -d rxe0 -x 3" ||
+		asked[1] != "ib_read_bw -s 65536 -p 3 -m 1024 -n 1000000 -F -d rxe0 -x 3" {
 		t.Errorf("the user is asked for %q", asked)
 	}
 }

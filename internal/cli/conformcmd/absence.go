@@ -2,10 +2,8 @@ package conformcmd
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 
 	"github.com/gorxe/gorxe/conformance"
 	"github.com/gorxe/gorxe/conformance/device"
@@ -97,8 +95,8 @@ func (a *absence) advice(x *conformance.Result) string {
 			"an address of the RDMA device (--dut-addr) and that --dut-gid is the index of its GID", wire.Port,
 			a.local, d.Addr)
 	case d.Start == "":
-		return fmt.Sprintf("that the program was started on the device, and that this host reaches it: %s",
-			net.JoinHostPort(d.Host.String(), strconv.Itoa(int(d.Port))))
+		return fmt.Sprintf("that the program was started on the device, and that this host reaches TCP ports %d to %d "+
+			"of %v", d.Port, d.Port+device.Ports-1, d.Host)
 	}
 	line, ok := d.Line(x.Case.Program)
 	if !ok {
