@@ -16,6 +16,7 @@ type Log struct {
 	size    held // of entries
 	notes   []string
 	dropped int
+	strays  int // received packets to no queue pair of the tester
 }
 
 // Entry is a packet that the tester sent or received.
@@ -29,11 +30,13 @@ type Entry struct {
 	Notes    []string
 }
 
-// Limits of a log. Later packets are counted only.
+// Limits of a log: packets, their bytes, notes that wait for a packet, and packets to queue pairs
+// that the tester does not have. More are counted only.
 const (
 	maxEntries  = 1 << 16
 	maxLogBytes = 64 << 20
-	maxLogNotes = 1 << 12 // that wait for a packet
+	maxLogNotes = 1 << 12
+	maxStrays   = 1 << 10
 )
 
 func (l *Log) note(text string) {
@@ -65,6 +68,31 @@ func (l *Log) sent(at time.Time, src, dst netip.Addr, p *wire.Packet, payload []
 	}
 	l.add(Entry{At: at, Sent: true, Src: netip.AddrPortFrom(src, port), Dst: netip.AddrPortFrom(dst, wire.Port),
 		TOS: p.TOS, TTL: p.TTL, Bytes: payload, IP: p.IP})
+}
+
+// stray records a packet to a queue pair that the tester does not have.
+func (l *Log) stray(r *wire.Received) {
+	l.mu.Lock()
+	l.strays++
+	keep := l.strays <= maxStrays
+	if !keep {
+		l.dropped++
+	}
+	l.mu.Unlock()
+	if keep {
+		l.received(r)
+	}
+}
+
+// flooded returns the number of packets to queue pairs that the tester does not have, 0 if they are
+// few. In a flood, the link may lose replies.
+func (l *Log) flooded() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.strays <= maxStrays {
+		return 0
+	}
+	return l.strays
 }
 
 func (l *Log) received(r *wire.Received) {

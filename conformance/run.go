@@ -145,6 +145,10 @@ func (r *Runner) once(ctx context.Context, c *Case, note string) *Result {
 	}
 	x.Verdict, x.Detail = script(t)
 	t.close()
+	if n := t.log.flooded(); n > 0 && (x.Verdict == Fail || x.Verdict == Warn || x.Verdict == Inconclusive) {
+		x.Verdict, x.Detail = Inconclusive, fmt.Sprintf("%d packets came for queue pairs that the tester does not "+
+			"have, so that it may have lost others: %s", n, x.Detail)
+	}
 	if x.Verdict == Pass {
 		x.Detail = t.detail
 		if c.Level == Observed {
@@ -190,14 +194,18 @@ func (r *Runner) receive(ctx context.Context) {
 		r.mu.Lock()
 		log, c := r.log, r.conns[p.To()]
 		r.mu.Unlock()
-		if log != nil {
+		gsi := p.Err == nil && p.To() == bth.GSI
+		switch {
+		case log == nil:
+		case gsi || c != nil:
 			log.received(p)
+		default:
+			log.stray(p)
 		}
 		switch {
-		case p.To() == bth.GSI:
-			if p.Err != nil || len(p.Payload) != cmsg.Len {
-				continue // no MAD
-			}
+		case gsi && len(p.Payload) != cmsg.Len:
+			// no MAD
+		case gsi:
 			select {
 			case r.strays <- p:
 			default:

@@ -2,7 +2,6 @@ package device
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"time"
 
@@ -59,14 +58,12 @@ func (s *Stock) Prepare(next []conformance.Program) {
 // begin starts a program in the background. It returns nil if the program is no server. s.mu is
 // held.
 func (s *Stock) begin(program conformance.Program) *ahead {
-	port := s.portLocked()
+	port := s.nextLocked()
 	command, ok := s.command(program, port)
 	if !ok {
 		return nil
 	}
-	limit := s.startTime()
-	ctx, cancel := context.WithTimeoutCause(context.Background(), limit,
-		fmt.Errorf("the program does not accept a connection within %v", limit))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), s.startTime(), s.late())
 	a := &ahead{program: program, cancel: cancel, ready: make(chan struct{})}
 	go func() {
 		defer close(a.ready)
@@ -131,7 +128,7 @@ func (s *Stock) open(ctx context.Context, program conformance.Program) (p *proce
 
 // ask asks the user to start a program and connects to it.
 func (s *Stock) ask(ctx context.Context, program conformance.Program) (p *process, conn net.Conn, err error) {
-	port := s.port()
+	port := s.port(program)
 	command, ok := s.command(program, port)
 	if !ok {
 		return nil, nil, conformance.ErrUnsupported

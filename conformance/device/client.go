@@ -39,16 +39,20 @@ func (s *Stock) openClient(ctx context.Context, program conformance.Program,
 	t := clients[program]
 	var port uint16
 	if s.Start == "" {
-		port = s.port()
+		port = s.port(program)
 	}
-	l, err := net.Listen("tcp", netip.AddrPortFrom(local.Addr, port).String())
+	at, err := s.reachable(local.Addr)
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", netip.AddrPortFrom(at, port).String())
 	if err != nil {
 		return nil, err
 	}
 	defer l.Close()
 	_, number, _ := net.SplitHostPort(l.Addr().String())
 	p, err := s.start(fmt.Sprintf("%s -p %s -m %d -s %d -n %d -u %d -F%s %v", t.command, number, perftestMTU, ClientLen,
-		ClientMessages, local.AckTimeout, s.deviceFlags("-x"), local.Addr))
+		ClientMessages, local.AckTimeout, s.deviceFlags("-x"), at))
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +68,29 @@ func (s *Stock) openClient(ctx context.Context, program conformance.Program,
 	if err := perftest.Drive(conn, exchange.Server, before, e); err != nil {
 		return nil, p.failed(conn, err)
 	}
+	if err := s.checkGID(e.peer.GID); err != nil {
+		conn.Close()
+		p.stop()
+		return nil, err
+	}
 	return &client{connected{process: p, conn: conn, target: conformance.Target{
 		Addr: s.Addr, QPN: bth.QPN(e.peer.QPN), PSN: bth.PSN(e.peer.PSN), RKey: e.peer.RKey, VA: e.peer.VAddr,
 		MTU: perftestMTU, Length: ClientLen,
 	}}, last, e, s.startTime()}, nil
+}
+
+// reachable returns the tester's address for TCP connections of the device: local, or that on the
+// route to the host if only RoCEv2 packets use IPv6. perftest connects over IPv4 only.
+func (s *Stock) reachable(local netip.Addr) (netip.Addr, error) {
+	if local.Is4() == s.Host.Is4() {
+		return local, nil
+	}
+	c, err := net.Dial("udp", netip.AddrPortFrom(s.Host, 9).String()) // sends nothing
+	if err != nil {
+		return local, err
+	}
+	defer c.Close()
+	return c.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap(), nil
 }
 
 // clientSteps returns the items of a test before its traffic: those before the last one, and the

@@ -7,8 +7,10 @@ import (
 	"syscall"
 )
 
-// ownGroup gives the command a process group, which terminate and kill signal.
-func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// ownGroup gives the command a process group, which terminate and kill signal, and no terminal. At
+// a terminal, ssh would ask for a password, as a background job that the terminal stops; without
+// one it ends with an error.
+func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
 func terminate(c *exec.Cmd) { syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
 func kill(c *exec.Cmd)      { syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }

@@ -57,6 +57,11 @@ func (s *Stock) openPerftest(ctx context.Context, program conformance.Program,
 	if err := perftest.Drive(conn, exchange.Client, steps, end); !errors.Is(err, errConnected) {
 		return nil, p.failed(conn, err)
 	}
+	if err := s.checkGID(end.peer.GID); err != nil {
+		conn.Close()
+		p.stop()
+		return nil, err
+	}
 	c := &connected{process: p, conn: conn, target: conformance.Target{
 		Addr: s.Addr, QPN: bth.QPN(end.peer.QPN), PSN: bth.PSN(end.peer.PSN), RKey: end.peer.RKey,
 		VA: end.peer.VAddr, MTU: perftestMTU, Length: perftestLen,

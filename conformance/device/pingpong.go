@@ -52,6 +52,11 @@ func (s *Stock) openPingpong(ctx context.Context, program conformance.Program,
 		}
 		return nil, p.failed(conn, err)
 	}
+	if err := s.checkGID(remote[0].GID); err != nil {
+		conn.Close()
+		p.stop()
+		return nil, err
+	}
 	return &connected{process: p, conn: conn, target: conformance.Target{
 		Addr: s.Addr, QPN: bth.QPN(remote[0].QPN), PSN: bth.PSN(remote[0].PSN), MTU: pingpongMTU,
 		Receives: pingpongReceives, ReceiveLen: k.length, QKey: k.qkey,
@@ -60,6 +65,17 @@ func (s *Stock) openPingpong(ctx context.Context, program conformance.Program,
 
 // gid returns the GID of an address.
 func gid(a netip.Addr) [16]byte { return netip.AddrFrom16(a.As16()).As16() }
+
+// checkGID refuses a program whose queue pair has another address than the device: no packet would
+// arrive.
+func (s *Stock) checkGID(g [16]byte) error {
+	a := netip.AddrFrom16(g).Unmap()
+	if a == s.Addr.WithZone("") {
+		return nil
+	}
+	return fmt.Errorf("the program has GID %v, not that of %v: --dut-gid must be the index of the GID of this address "+
+		"('ibv_devinfo -v' lists them), or --dut-addr the address of this GID", a, s.Addr)
+}
 
 // connected is a program with which the handshake is over.
 type connected struct {

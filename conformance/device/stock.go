@@ -2,6 +2,7 @@ package device
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +32,8 @@ type Stock struct {
 	// Name is the RDMA device (-d), GIDIndex the index of the GID (-x, -g); -1: none.
 	Name     string
 	GIDIndex int
-	// Port is the first TCP port of the programs' handshakes; 0 means 18515. Each program gets the
-	// next one, so that a socket that is still in TIME_WAIT does not delay it.
+	// Port is the first TCP port of the programs' handshakes; 0 means 18515. Each program that
+	// Start runs gets the next one, so that a socket in TIME_WAIT does not delay it.
 	Port uint16
 	// StartTime is the maximum time until a program accepts a connection, and that of the handshake
 	// over it; 0 means 10 seconds.
@@ -45,27 +46,20 @@ type Stock struct {
 	ending sync.WaitGroup
 }
 
-// ports is the number of TCP ports that are used in turn.
-const ports = 64
+// Ports is the number of TCP ports that are used in turn.
+const Ports = 64
 
-// port returns the TCP port for the next program.
-func (s *Stock) port() uint16 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.portLocked()
-}
+// port returns the TCP port of a program that the user starts. The user may still have the loop of
+// another program: each program has its own port.
+func (s *Stock) port(p conformance.Program) uint16 { return s.first() + uint16(p)%Ports }
 
-func (s *Stock) portLocked() uint16 {
-	p := s.Port
-	if p == 0 {
-		p = 18515
-	}
-	if s.Start == "" {
-		return p // the user starts all programs with the same command
-	}
+func (s *Stock) first() uint16 { return cmp.Or(s.Port, 18515) }
+
+// nextLocked returns the TCP port of the next program that Start runs. s.mu is held.
+func (s *Stock) nextLocked() uint16 {
 	n := s.next
-	s.next = (s.next + 1) % ports
-	return p + n
+	s.next = (s.next + 1) % Ports
+	return s.first() + n
 }
 
 // Open implements conformance.Device.
@@ -124,11 +118,7 @@ func (s *Stock) start(command string) (*process, error) {
 		s.Ask(command)
 		return p, nil
 	}
-	line := s.Start + " " + command
-	if strings.Contains(s.Start, "{}") {
-		line = strings.ReplaceAll(s.Start, "{}", command)
-	}
-	p.cmd = exec.Command("sh", "-c", line)
+	p.cmd = exec.Command("sh", "-c", s.line(command))
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	p.cmd.WaitDelay = time.Second
 	ownGroup(p.cmd)
@@ -140,6 +130,21 @@ func (s *Stock) start(command string) (*process, error) {
 		close(p.ended)
 	}()
 	return p, nil
+}
+
+// line returns the shell command that runs a program on the device.
+func (s *Stock) line(command string) string {
+	if strings.Contains(s.Start, "{}") {
+		return strings.ReplaceAll(s.Start, "{}", command)
+	}
+	return s.Start + " " + command
+}
+
+// Line returns the shell command that runs a server on the device, and false if the program is no
+// server.
+func (s *Stock) Line(p conformance.Program) (string, bool) {
+	command, ok := s.command(p, s.first())
+	return s.line(command), ok
 }
 
 // stopTime is the time that a program has to end after SIGTERM.
@@ -188,6 +193,7 @@ func (s *Stock) dial(ctx context.Context, p *process, port uint16) (net.Conn, er
 		limit = personTime
 	}
 	address := net.JoinHostPort(s.Host.String(), strconv.Itoa(int(port)))
+	last := errors.New("its host does not answer")
 	for end := time.Now().Add(limit); ; {
 		var d net.Dialer
 		d.Timeout = time.Until(end)
@@ -195,30 +201,70 @@ func (s *Stock) dial(ctx context.Context, p *process, port uint16) (net.Conn, er
 		if err == nil {
 			return conn, nil
 		}
+		if ctx.Err() == nil {
+			last = err
+		}
 		wait := time.NewTimer(dialInterval)
 		select {
 		case <-ctx.Done():
 			wait.Stop()
-			return nil, fmt.Errorf("%s: %w", address, context.Cause(ctx))
+			return nil, p.unreached(address, fmt.Errorf("%w: %w", context.Cause(ctx), reason(last)))
 		case <-p.ended:
 			wait.Stop()
 			return nil, p.explain("the program ended before it accepted a connection", p.end())
 		case <-wait.C:
 		}
 		if time.Now().After(end) {
-			return nil, fmt.Errorf("the program does not accept a connection: %w", err)
+			return nil, p.unreached(address, fmt.Errorf("%w: %w", s.late(), reason(last)))
 		}
 	}
 }
 
-// maxLine limits the line of a program in an error, in bytes.
+// late is the error of a program that does not accept a connection in time.
+func (s *Stock) late() error {
+	return fmt.Errorf("the program does not accept a connection within %v", s.startTime())
+}
+
+// reason returns the part of an error of net that the user does not know: without the addresses.
+func reason(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err
+	}
+	return err
+}
+
+// unreached returns the error of a program that runs, but accepts no connection.
+func (p *process) unreached(address string, err error) error {
+	err = fmt.Errorf("%s: %w", address, err)
+	if p.cmd == nil {
+		return err
+	}
+	if line := lastLine(p.output()); line != "" {
+		return fmt.Errorf("%w; its last output is %q", err, line)
+	}
+	return fmt.Errorf("%w; its command runs and has printed nothing", err)
+}
+
+// maxLine is the maximum length of a line of output in an error, in bytes.
 const maxLine = 200
 
-// lastLine returns the last line of text that is not empty, of a longer line its end.
+// lastLine returns the last line of text that tells something, or its end. Rulers of perftest
+// and the message of 'ssh -tt' about its end do not.
 func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	line := text[strings.LastIndexByte(text, '\n')+1:]
-	return strings.TrimSpace(line[max(0, len(line)-maxLine):])
+	lines := strings.Split(text, "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		line := strings.TrimSpace(lines[i])
+		switch {
+		case strings.Trim(line, "-") == "",
+			strings.HasSuffix(line, " closed.") && strings.Contains(line, "onnection to "):
+			continue
+		case len(line) > maxLine:
+			return "…" + line[len(line)-maxLine:]
+		}
+		return line
+	}
+	return ""
 }
 
 // deviceFlags returns the flags that select the RDMA device and the GID.

@@ -171,6 +171,72 @@ func TestAProgramThatIsNoPeerIsAClearErrorWithinTheStartTime(t *testing.T) {
 	}
 }
 
+// If only RoCEv2 packets use IPv6, clients connect over IPv4, as perftest can only do that.
+func TestAClientConnectsToTheHostsFamilyOfAddresses(t *testing.T) {
+	s := stock(t, "right")
+	s.Addr = netip.MustParseAddr("2001:db8::7")
+	v6 := local
+	v6.Addr = netip.MustParseAddr("2001:db8::1")
+	_, err := s.Open(t.Context(), conformance.WriteClient, v6)
+	if want := "the program has GID 127.0.0.1"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want) // so the fake client, which connects to 127.0.0.1, has connected
+	}
+}
+
+// The tester needs the GID of the address to which it sends.
+func TestAProgramWithAnotherGIDIsAClearError(t *testing.T) {
+	for _, p := range programs[:2] {
+		s := stock(t, "right")
+		s.Addr = netip.MustParseAddr("127.0.0.9")
+		_, err := s.Open(t.Context(), p, local)
+		if want := "the program has GID 127.0.0.1, not that of 127.0.0.9: --dut-gid must be"; err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %s", p, err, want)
+		}
+	}
+}
+
+// The start command may be any shell command.
+func TestTheStartCommandIsAShellCommand(t *testing.T) {
+	program := fakeVariable + "=ends " + os.Args[0]
+	for _, start := range []string{program, "cd / && " + program, "if true; then " + program + " {}; fi"} {
+		s := stock(t, "right")
+		s.Start = start
+		if _, err := s.Open(t.Context(), conformance.WriteServer, local); err == nil ||
+			!strings.Contains(err.Error(), "exit status 3; the program printed \"no RDMA device\"") {
+			t.Errorf("%s: %v", start, err)
+		}
+	}
+}
+
+// A program that asks a person something, such as ssh for a password, finds no terminal.
+func TestAProgramHasNoTerminal(t *testing.T) {
+	s := stock(t, "right")
+	s.Start = "echo no terminal: $({ true </dev/tty; } 2>&1); exit 1; :"
+	_, err := s.Open(t.Context(), conformance.WriteServer, local)
+	if err == nil || !strings.Contains(err.Error(), "/dev/tty") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// The error says what the command printed last: it may be a question, or a warning of ssh.
+func TestAProgramThatDoesNotListenIsNamedWithItsOutput(t *testing.T) {
+	const banner = `echo "Link type: Ethernet"; echo ---; echo Shared connection to x closed.`
+	for start, want := range map[string]string{
+		"sh -c 'echo warming up; exec sleep 60'": `connection refused; its last output is "warming up"`,
+		"sh -c '" + banner + "; exec sleep 60'":  `its last output is "Link type: Ethernet"`,
+		"sh -c 'yes | tr -d \"\\n\"'":            `"…` + strings.Repeat("y", 200) + `"`,
+		"sleep 60; :":                            "connection refused; its command runs and has printed nothing",
+	} {
+		s := stock(t, "right")
+		s.Start, s.StartTime = start, 300*time.Millisecond
+		_, err := s.Open(t.Context(), conformance.WriteServer, local)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", start, err, want)
+		}
+	}
+}
+
 func TestAProgramThatDoesNotExistIsUnsupported(t *testing.T) {
 	for _, p := range programs {
 		s := stock(t, "right")
@@ -294,7 +360,9 @@ func TestWithoutACommandTheUserIsAsked(t *testing.T) {
 	defer cancel()
 	s.Prepare(programs) // starts nothing
 	s.Open(ctx, conformance.WriteServer, local)
-	if len(asked) != 1 || asked[0] != "ib_write_bw -s 65536 -p 1 -m 1024 -n 1000000 -F -d rxe0 -x 3" {
+	s.Open(ctx, conformance.ReadServer, local) // at another port: the loop of the first one may run
+	if len(asked) != 2 || asked[0] != "ib_write_bw -s 65536 -p 2 -m 1024 -n 1000000 -F -d rxe0 -x 3" ||
+		asked[1] != "ib_read_bw -s 65536 -p 3 -m 1024 -n 1000000 -F -d rxe0 -x 3" {
 		t.Errorf("the user is asked for %q", asked)
 	}
 }

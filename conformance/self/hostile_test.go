@@ -65,8 +65,8 @@ func FuzzHostileDevice(f *testing.F) {
 					return
 				}
 				defer w.close()
-				r := conformance.Runner{Device: endpoint{w}, Link: &link{w: w, local: testerAddr}, Timeout: 20 * time.Millisecond,
-					Silence: time.Millisecond, Limit: 200 * time.Millisecond}
+				r := conformance.Runner{Device: endpoint{w}, Link: &link{w: w, local: testerAddr},
+					Timeout: 20 * time.Millisecond, Silence: time.Millisecond, Limit: 200 * time.Millisecond}
 				if len(r.Run(t.Context(), []*conformance.Case{c})) != 1 {
 					t.Errorf("%s has no result", c.ID)
 				}

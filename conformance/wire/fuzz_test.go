@@ -44,7 +44,8 @@ func FuzzReceivedFrame(f *testing.F) {
 		before := bytes.Clone(frame)
 		for _, r := range receivedFrame(vnet, frame, link) {
 			if len(r.Bytes) > len(r.IP) || len(r.IP) > len(frame) {
-				t.Errorf("%d bytes of payload in an IP packet of %d in a frame of %d", len(r.Bytes), len(r.IP), len(frame))
+				t.Errorf("%d bytes of payload in an IP packet of %d in a frame of %d", len(r.Bytes), len(r.IP),
+					len(frame))
 			}
 			r.To()
 		}

@@ -29,6 +29,7 @@ type raw struct {
 	closed atomic.Bool
 
 	buf, oob []byte
+	copies   copies
 	train    []*Received // segments that wait for Recv
 }
 
@@ -45,7 +46,7 @@ func ListenRaw(local netip.Addr) (_ Link, err error) {
 	if err := checkLocal(local); err != nil {
 		return nil, err
 	}
-	l := &raw{local: local, buf: make([]byte, vnetLen+etherLen+1<<16), oob: make([]byte, 512)}
+	l := &raw{local: local, buf: make([]byte, vnetLen+etherLen+1<<16), oob: make([]byte, 512), copies: newCopies()}
 	defer func() {
 		if err != nil {
 			l.Close()
@@ -145,10 +146,14 @@ func (l *raw) Recv(deadline time.Time) (*Received, error) {
 		if n < vnetLen+link {
 			continue
 		}
+		arrival := &Received{At: time.Now()}
+		arrival.readControl(l.oob[:oobn])
+		if ll, ok := from.(*unix.SockaddrLinklayer); ok && l.copies.is(arrival.At, ll.Ifindex, l.buf[vnetLen:n]) {
+			continue
+		}
 		l.train = receivedFrame(l.buf[:vnetLen], l.buf[vnetLen:n], link)
 		for _, r := range l.train {
-			r.At = time.Now()
-			r.readTime(l.oob[:oobn])
+			r.At = arrival.At
 		}
 	}
 	r := l.train[0]
@@ -162,12 +167,6 @@ func (l *raw) ended(err error) error {
 		return net.ErrClosed
 	}
 	return err
-}
-
-func (r *Received) readTime(oob []byte) {
-	before := *r
-	r.readControl(oob)
-	r.TOS, r.TTL = before.TOS, before.TTL
 }
 
 // linkLen returns the length of the link-layer header in bytes of a frame of a packet socket.

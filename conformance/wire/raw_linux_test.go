@@ -16,13 +16,16 @@ import (
 // rawPair returns raw links of two hosts.
 func rawPair(t *testing.T, left, right netip.Addr) (l, r Link) {
 	t.Helper()
+	return linkPair(t, ListenRaw, ListenRaw, left, right)
+}
+
+// linkPair returns links of two hosts.
+func linkPair(t *testing.T, openLeft, openRight func(netip.Addr) (Link, error), left, right netip.Addr) (l, r Link) {
+	t.Helper()
 	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.44.1/24", "fd00:44::1/64"},
 		Right: []string{"198.18.44.2/24", "fd00:44::2/64"}})
-	open := func(l *Link, a netip.Addr) func() error {
-		return func() (err error) { *l, err = ListenRaw(a); return err }
-	}
-	testnet.In(t, hosts.Left, open(&l, left))
-	testnet.In(t, hosts.Right, open(&r, right))
+	testnet.In(t, hosts.Left, func() (err error) { l, err = openLeft(left); return err })
+	testnet.In(t, hosts.Right, func() (err error) { r, err = openRight(right); return err })
 	t.Cleanup(func() { l.Close(); r.Close() })
 	return l, r
 }
@@ -177,6 +180,19 @@ func TestAUDPLinkGetsWhatARawLinkSends(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := recv(t, l); got.ICRC != Right || got.PSN != 4 || got.TTL != 9 {
+		t.Errorf("received %+v", got)
+	}
+}
+
+// Over IPv6, a socket drops datagrams without a checksum unless it permits them.
+func TestAUDPLinkGetsPacketsWithoutAChecksumOverIPv6(t *testing.T) {
+	l, r := linkPair(t, ListenRaw, ListenUDP, netip.MustParseAddr("fd00:44::1"), netip.MustParseAddr("fd00:44::2"))
+	p := send(3)
+	p.NoChecksum = true
+	if _, err := l.Send(r.Local(), p); err != nil {
+		t.Fatal(err)
+	}
+	if got := recv(t, r); got.ICRC != Right || got.PSN != 3 {
 		t.Errorf("received %+v", got)
 	}
 }

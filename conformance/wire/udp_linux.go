@@ -101,6 +101,8 @@ func setOptions(rc syscall.RawConn, v4 bool) (err error) {
 		{unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE},
 		{unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, 1},
 		{unix.IPPROTO_IPV6, unix.IPV6_RECVHOPLIMIT, 1},
+		// RoCEv2 devices send UDP checksum 0 (IBA A17.3.2.4), also over IPv6.
+		{unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_RX, 1},
 	}
 	if v4 {
 		options = []option{

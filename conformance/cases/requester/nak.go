@@ -235,8 +235,8 @@ var naks = []conformance.Case{
 	},
 }
 
-// rnrAnswer answers the next SEND of the device with an RNR NAK, up to limit times, and returns how often
-// it came.
+// rnrAnswer answers the next SEND of the device with an RNR NAK, up to limit times, and returns how
+// often it came.
 func rnrAnswer(t *conformance.T, c *conformance.Conn, limit int) int {
 	for n := range limit {
 		r := c.NextRequest(t.Timeout() / 4)

@@ -171,6 +171,54 @@ func TestAnAbsentDeviceEndsTheRun(t *testing.T) {
 	}
 }
 
+// The run of a device that dies ends soon, and says since when.
+func TestADeviceThatDiesEndsTheRun(t *testing.T) {
+	for _, broken := range []bool{false, true} {
+		w := newWorld()
+		all := w.cases[0]
+		w.cases = nil
+		for i := range 20 {
+			c := *all
+			c.ID = fmt.Sprintf("psn/%d", i+1)
+			c.Run = func(t *conformance.T) {
+				t.Connect().Control()
+				if i == 2 {
+					w.dev.broken, w.link.silent = broken, true
+				}
+			}
+			w.cases = append(w.cases, &c)
+		}
+		r := w.run(t.Context(), line("--timeout", "1ms", "--dut-gid", "1")...)
+		if r.code != app.ExitFailure || strings.Count(r.stdout, "Rule psn/1 holds.") != 3+diedCases {
+			t.Errorf("%+v", r)
+		}
+		has(t, r.stderr, "gorxe: no packet came from the device in 4 cases after psn/3: the rest was not run.",
+			map[bool]string{
+				false: "check that no firewall drops UDP port 4791 between 192.0.2.8 and 192.0.2.7, in both directions",
+				true: "check that 'x ib_write_bw -s 65536 -p 18515 -m 1024 -n 1000000 -F -x 1' prints no error and runs until " +
+					"you end it, and that this host reaches TCP ports 18515 to 18578 of 192.0.2.7",
+			}[broken])
+	}
+}
+
+// A program that never worked says nothing about the device.
+func TestAProgramThatDoesNotWorkDoesNotEndTheRun(t *testing.T) {
+	w := newWorld()
+	first := w.cases[0]
+	w.cases = []*conformance.Case{first}
+	for i := range 12 {
+		c := *first
+		c.ID, c.Program = fmt.Sprintf("psn/%d", i+2), conformance.RPing
+		c.Run = func(t *conformance.T) { t.Inconclusive("rping -s does not answer a REQ") }
+		w.cases = append(w.cases, &c)
+	}
+	r := w.run(t.Context(), line()...)
+	has(t, r.stdout, "13 cases in", "12 inconclusive")
+	if r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestAUserIsAskedOnceWhoStartsNothing(t *testing.T) {
 	w := newWorld()
 	w.dev.broken = true

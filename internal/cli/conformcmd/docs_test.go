@@ -61,8 +61,11 @@ func TestTheCommandsOfTheDocumentRun(t *testing.T) {
 			commands++
 			if args = args[2:]; args[0] != "report" {
 				local := "192.0.2.1"
-				if args[0] == "127.0.0.1" {
+				switch {
+				case args[0] == "127.0.0.1":
 					local = "127.0.0.2"
+				case strings.Contains(line, "--dut-addr 2001:db8::7"):
+					local = "2001:db8::1"
 				}
 				args = append(args, "--local", local)
 			}

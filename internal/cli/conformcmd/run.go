@@ -82,7 +82,7 @@ func (p *params) test(ctx context.Context, e *env, link wire.Link, out *screen) 
 	}
 	runner := conformance.Runner{Link: link, Timeout: p.timeout, Silence: p.silence, Limit: caseLimit}
 	order := p.selected
-	watch := absence{limit: maxCases}
+	watch := absence{local: link.Local(), device: &p.device, limit: maxCases}
 	if p.device.Start != "" {
 		p.device.StartTime = p.wait
 		runner.Limit = max(p.wait+caseLimit-defaultWait[false], caseLimit)
@@ -98,64 +98,24 @@ func (p *params) test(ctx context.Context, e *env, link wire.Link, out *screen) 
 	if c, ok := runner.Device.(io.Closer); ok {
 		defer c.Close()
 	}
-	r = report.New(h, nil, report.Options{})
+	o := report.Options{KeepAll: p.keepAll}
+	r, done := report.New(h, nil, o), 0
 	runner.Done = func(x *conformance.Result) {
+		defer func() { x.Packets = nil }() // those of all cases may not fit into the memory
 		out.text.Result(x)
-		r.Add(x, report.Options{KeepAll: p.keepAll})
-		if stopped == "" && watch.absent(x) {
-			which := ""
-			if watch.present {
-				which = "the last "
-			}
-			stopped = fmt.Sprintf("no packet came from the device in %s%s: the rest was not run. The last reason: %s",
-				which, app.Plural(watch.cases, "case"), x.Detail)
+		r.Add(x, o)
+		if stopped != "" {
+			return
+		}
+		done++
+		rest := done < len(order)
+		if gone := watch.absent(x); gone || !rest && watch.cases > 0 && watch.last == "" {
+			stopped = watch.explain(x, rest)
 			cancel()
 		}
-		x.Packets = nil // the packets of all cases may not fit into the memory
 	}
 	out.text.Header(h, len(order))
 	runner.Run(ctx, order)
 	r.Seconds = e.now().Sub(h.Time).Seconds()
 	return r, stopped
-}
-
-// absence detects a device that is absent: none of the first cases got a packet, or none of many
-// cases in a row, after which the device is lost.
-type absence struct {
-	limit    int // number of cases without a packet after which the device is absent
-	cases    int // without a packet, in a row
-	programs map[conformance.Program]bool
-	present  bool // a case has got a packet
-}
-
-// A device is absent if it sent nothing in minCases cases with two programs, or in maxCases cases.
-// A user who starts no program is not asked a second time. A device that was present is lost if it
-// sent nothing in lostCases cases with lostPrograms programs: the programs that connect to the
-// tester, which a firewall may prevent, are fewer.
-const (
-	minCases     = 3
-	maxCases     = 6
-	lostCases    = 20
-	lostPrograms = 5
-)
-
-// absent adds a result and reports whether the device is absent or lost.
-func (a *absence) absent(x *conformance.Result) bool {
-	switch {
-	case x.Verdict == conformance.NotRun || x.Verdict == conformance.Unsupported:
-		return false
-	case x.Verdict != conformance.Inconclusive,
-		slices.ContainsFunc(x.Packets, func(e conformance.Entry) bool { return !e.Sent }):
-		a.present, a.cases, a.programs = true, 0, nil
-		return false
-	}
-	if a.programs == nil {
-		a.programs = map[conformance.Program]bool{}
-	}
-	a.programs[x.Case.Program] = true
-	a.cases++
-	if a.present {
-		return a.cases >= lostCases && len(a.programs) >= lostPrograms
-	}
-	return a.cases >= a.limit || a.cases >= minCases && len(a.programs) > 1
 }
