@@ -102,6 +102,8 @@ func (s *Service) Connect(setup ...Setup) *Conn {
 			s.Send(Answer(&m.MAD, cmsg.RTU))
 			s.Attach(c, m)
 			return c
+		case m != nil && m.Attribute() == cmsg.REJ && m.Get(cmsg.REJReason) == 10:
+			s.t.noStart("%v answers with %s: it knows the queue pair of an earlier attempt", s.program, m.Describe())
 		case m != nil && (m.Attribute() != cmsg.REJ || m.Get(cmsg.REJReason) != 8):
 			s.t.Inconclusive("%v does not accept a connection: it answers with %s", s.program, m.Describe())
 		case errors.Is(s.ended(), ErrUnsupported):

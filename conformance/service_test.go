@@ -164,6 +164,8 @@ func TestAServiceThatDoesNotAcceptIsInconclusive(t *testing.T) {
 		react  func(m *cmsg.MAD, reply func(*cmsg.MAD))
 	}{
 		"does not accept a connection: it answers with REJ reason 28": {&listening{}, refuse(28)},
+		"answers with REJ reason 10 (stale connection): it knows the queue pair of an earlier attempt": {
+			&listening{}, refuse(10)},
 		"ended before it accepted a connection: status 3: no device": {
 			&listening{ended: errors.New("status 3")}, refuse(8)},
 		"the time for one case is over": {&listening{}, ignore},

@@ -146,11 +146,11 @@ var end = []conformance.Case{
 			req := s.REQ(c.Local)
 			for range 5 {
 				s.Send(req)
-				m := s.Next(t.Silence() / 4)
+				m := s.Next(t.Silence())
 				for m != nil && m.Attribute() == cmsg.DREQ && m.Get(cmsg.DREQQPN) != uint64(c.Local.QPN) {
 					// A probe whether the peer still has the connection: a DREQ for another
 					// queue pair, which a peer that has the connection drops.
-					m = s.Next(t.Silence() / 4)
+					m = s.Next(t.Silence())
 				}
 				switch {
 				case m == nil:

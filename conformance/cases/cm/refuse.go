@@ -178,8 +178,8 @@ var refuse = []conformance.Case{
 const silent = 0
 
 // refusedREQ returns the script of a REQ that must not be accepted. The first reason is the right
-// one, the others are accepted too. others, if it is not empty, says what respected implementations do
-// instead.
+// one, the others are accepted too. others, if it is not empty, says what respected
+// implementations do instead.
 func refusedREQ(why string, change func(s *conformance.Service, m *cmsg.MAD), others string,
 	reasons ...uint64) func(*conformance.T) {
 	return func(t *conformance.T) {
