@@ -29,6 +29,7 @@ var end = []conformance.Case{
 		Run: func(t *conformance.T) {
 			s := t.Service()
 			c := s.Connect()
+			data(c, "an RTU")
 			dreq := c.DREQ()
 			for range 3 {
 				s.Send(dreq)

@@ -23,7 +23,8 @@ var writes = [clientPackets]bth.Opcode{bth.RCWriteFirst, bth.RCWriteMiddle, bth.
 // is judged: 0.5 s.
 const slow = 17
 
-// inFlight is the time after an answer in which a requester may still repeat what it acknowledges.
+// inFlight is the time after an answer in which requests may still come that the device sent before
+// it got the answer.
 const inFlight = 30 * time.Millisecond
 
 // acks are the rules of a requester for acknowledgements.

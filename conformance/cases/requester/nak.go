@@ -264,7 +264,7 @@ func fatal(id string, nak bth.Syndrome, status int) conformance.Case {
 			all := c.Start(clientPackets)
 			c.Send(c.Ack(all[0].PSN, nak))
 			seen := all[len(all)-1].PSN
-			for _, r := range c.Idle(10 * time.Millisecond) { // in flight
+			for _, r := range c.Idle(inFlight) {
 				if r.PSN.Diff(seen) <= 0 {
 					t.Fail("after %v, the device repeats %s", nak, conformance.Describe(r))
 				}
