@@ -177,6 +177,6 @@ func (o *Options) overCable(ctx context.Context, m *machine.Options, g *guest, c
 	t.Argv = append([]string{m.Gorxe}, o.arguments(c, deviceEnd.Addr[cell.IPv4].String(),
 		testerEnd.Addr[cell.IPv4].String(), "raw", start, strconv.Itoa(g.gid))...)
 	t.Argv = append(t.Argv, "--dut-device", deviceEnd.Device, "--dut-wait", startTime, "--timeout", "3s",
-		"--silence", "300ms")
+		"--silence", "500ms")
 	return o.read(m, c, n, func(out, log io.Writer) error { return t.run(ctx, out, log) })
 }
