@@ -77,13 +77,18 @@ const (
 	// byte of its region is n modulo 256: that message shows that a WRITE was executed.
 	UCWriteLatServer
 	WriteServerTClass // ib_write_bw with traffic class TClass
-	Programs          // number of programs
+	LongSendClient    // ib_send_bw as client of the tester, with long messages
+	// AtomicWriteClient and FlushClient post an ATOMIC WRITE and a FLUSH over pyverbs.
+	AtomicWriteClient
+	FlushClient
+	Programs // number of programs
 )
 
 var programNames = [Programs]string{"ibv_rc_pingpong", "ib_write_bw", "ib_read_bw", "ib_atomic_bw", "ib_send_bw",
 	"ib_write_bw -c UC", "ib_send_bw -c UC", "ib_send_bw -c UD", "rping -s -P", "ib_write_bw TESTER",
 	"ib_read_bw TESTER", "ib_send_bw TESTER", "ucmatose -s", "ibv_uc_pingpong", "ibv_ud_pingpong",
-	"ib_write_lat -c UC", "ib_write_bw --tclass"}
+	"ib_write_lat -c UC", "ib_write_bw --tclass", "ib_send_bw TESTER -s 122880",
+	"ATOMIC WRITE over pyverbs", "FLUSH over pyverbs"}
 
 // TClass is the traffic class of WriteServerTClass: DSCP 26, ECN 0.
 const TClass = 0x68

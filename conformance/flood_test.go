@@ -3,6 +3,7 @@ package conformance
 import (
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,8 +13,9 @@ import (
 
 // floodLink receives n packets to a queue pair that the tester does not have.
 type floodLink struct {
-	n    int
-	done chan struct{} // closed after them
+	n     int
+	begin chan struct{} // closed before them
+	done  chan struct{} // closed after them
 }
 
 func (*floodLink) Local() netip.Addr                             { return netip.MustParseAddr("192.0.2.8") }
@@ -22,6 +24,11 @@ func (*floodLink) MTU() int                                      { return 1500 }
 func (*floodLink) Close() error                                  { return nil }
 func (*floodLink) Send(netip.Addr, *wire.Packet) ([]byte, error) { return nil, nil }
 func (l *floodLink) Recv(deadline time.Time) (*wire.Received, error) {
+	select {
+	case <-l.begin:
+	case <-time.After(time.Until(deadline)):
+		return nil, wire.ErrTimeout
+	}
 	if l.n == 0 {
 		select {
 		case <-l.done:
@@ -39,8 +46,10 @@ func (l *floodLink) Recv(deadline time.Time) (*wire.Received, error) {
 // In a flood, replies may be lost: a missing one is no fault of the device.
 func TestAFailureInAFloodIsInconclusive(t *testing.T) {
 	for n, want := range map[int]Verdict{maxStrays: Fail, 3 * maxStrays: Inconclusive} {
-		l := &floodLink{n: n, done: make(chan struct{})}
+		l := &floodLink{n: n, begin: make(chan struct{}), done: make(chan struct{})}
+		begin := sync.OnceFunc(func() { close(l.begin) })
 		c := &Case{ID: "psn/1", Level: Shall, Run: func(t *T) {
+			begin()
 			<-l.done
 			t.Fail("nothing came")
 		}}

@@ -22,14 +22,23 @@ const (
 	ClientMessages = 8
 )
 
-// clients are the clients of perftest.
+// LongClientLen is the length of the messages of LongSendClient in bytes, and LongClientMessages
+// their number.
+const (
+	LongClientLen      = 120 * perftestMTU
+	LongClientMessages = 16
+)
+
+// clients are the clients of perftest. length and messages are those of the traffic.
 var clients = map[conformance.Program]struct {
-	test    perftest.Test
-	command string
+	test             perftest.Test
+	command          string
+	length, messages int
 }{
-	conformance.WriteClient: {perftest.WriteBW, "ib_write_bw"},
-	conformance.ReadClient:  {perftest.ReadBW, "ib_read_bw"},
-	conformance.SendClient:  {perftest.SendBW, "ib_send_bw"},
+	conformance.WriteClient:    {perftest.WriteBW, "ib_write_bw", ClientLen, ClientMessages},
+	conformance.ReadClient:     {perftest.ReadBW, "ib_read_bw", ClientLen, ClientMessages},
+	conformance.SendClient:     {perftest.SendBW, "ib_send_bw", ClientLen, ClientMessages},
+	conformance.LongSendClient: {perftest.SendBW, "ib_send_bw", LongClientLen, LongClientMessages},
 }
 
 // openClient starts a client of perftest and performs the handshake of the server, up to the item
@@ -51,8 +60,8 @@ func (s *Stock) openClient(ctx context.Context, program conformance.Program,
 	}
 	defer l.Close()
 	_, number, _ := net.SplitHostPort(l.Addr().String())
-	p, err := s.start(fmt.Sprintf("%s -p %s -m %d -s %d -n %d -u %d -F%s %v", t.command, number, perftestMTU, ClientLen,
-		ClientMessages, local.AckTimeout, s.deviceFlags("-x"), at))
+	p, err := s.start(fmt.Sprintf("%s -p %s -m %d -s %d -n %d -u %d -F%s %v", t.command, number, perftestMTU, t.length,
+		t.messages, local.AckTimeout, s.deviceFlags("-x"), at))
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +84,7 @@ func (s *Stock) openClient(ctx context.Context, program conformance.Program,
 	}
 	return &client{connected{process: p, conn: conn, target: conformance.Target{
 		Addr: s.Addr, QPN: bth.QPN(e.peer.QPN), PSN: bth.PSN(e.peer.PSN), RKey: e.peer.RKey, VA: e.peer.VAddr,
-		MTU: perftestMTU, Length: ClientLen,
+		MTU: perftestMTU, Length: uint64(t.length),
 	}}, last, e, s.startTime()}, nil
 }
 

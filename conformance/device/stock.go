@@ -73,8 +73,10 @@ func (s *Stock) Open(ctx context.Context, p conformance.Program, local conforman
 		return s.openPerftest(ctx, p, local)
 	}
 	switch p {
-	case conformance.WriteClient, conformance.ReadClient, conformance.SendClient:
+	case conformance.WriteClient, conformance.ReadClient, conformance.SendClient, conformance.LongSendClient:
 		return s.openClient(ctx, p, local)
+	case conformance.AtomicWriteClient, conformance.FlushClient:
+		return s.openVerbs(ctx, p, local)
 	case conformance.RPing, conformance.CMServer:
 		return s.openService(ctx, p)
 	}

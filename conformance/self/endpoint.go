@@ -267,6 +267,9 @@ func (g *program) Close() error {
 func (g *program) send(ctx context.Context) {
 	wr := &verbs.SendWR{Opcode: g.client, Flags: verbs.Signaled, SGList: []verbs.SGE{g.mr.SGE(0, g.clientLen)},
 		RemoteAddr: g.local.VA, RKey: g.local.RKey}
+	if g.client == verbs.WRFlush {
+		wr.SGList, wr.Flush = nil, verbs.Flush{Length: uint32(g.clientLen), Type: verbs.FlushToGlobal}
+	}
 	for range g.messages {
 		if err := g.qp.PostSend(wr); err != nil {
 			g.printf("Couldn't post send: %v\n", err)

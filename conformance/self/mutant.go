@@ -28,7 +28,7 @@ type Mutant struct {
 func Mutants() []*Mutant {
 	var all []*Mutant
 	for _, chapter := range [][]Mutant{headerMutants, admitMutants, icrcMutants, psnMutants, duplicateMutants,
-		responderMutants, invalidMutants, requesterMutants, readMutants,
+		responderMutants, invalidMutants, requesterMutants, repeatMutants, readMutants,
 		rnrMutants, atomicMutants, ucMutants, udMutants, cmMutants, refuseMutants, congestionMutants} {
 		for i := range chapter {
 			all = append(all, &chapter[i])

@@ -37,6 +37,9 @@ const (
 	datagramQKey   = 0x11111111
 	clientLen      = 4096
 	clientMessages = 8
+
+	longClientLen      = 120 * int(pathMTU)
+	longClientMessages = 16
 )
 
 // settingsOf returns the settings of a program that connects without rdma_cm; ok is false for the
@@ -98,6 +101,15 @@ func settingsOf(p conformance.Program, local conformance.Local) (s settings, ok 
 		sender(verbs.WRRead, clientLen)
 	case conformance.SendClient:
 		sender(verbs.WRSend, clientLen)
+	case conformance.LongSendClient:
+		sender(verbs.WRSend, longClientLen)
+		s.messages = longClientMessages
+	case conformance.AtomicWriteClient:
+		sender(verbs.WRAtomicWrite, 8)
+		s.messages = 1
+	case conformance.FlushClient:
+		sender(verbs.WRFlush, 8)
+		s.messages = 1
 	default:
 		return s, false
 	}

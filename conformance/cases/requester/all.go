@@ -6,5 +6,5 @@ import "github.com/gorxe/gorxe/conformance"
 
 // All returns the cases of the package.
 func All() []*conformance.Case {
-	return conformance.Pointers(acks, naks, reads)
+	return conformance.Pointers(acks, naks, reads, repeats)
 }

@@ -47,6 +47,8 @@ type guest struct {
 	*starter
 	dir string
 	gid int
+	// python has Python and pyverbs of the release that has all operations.
+	python *vm.Programs
 }
 
 // testRxe boots a kernel once and tests its rxe count times.
@@ -57,7 +59,10 @@ func (o *Options) testRxe(ctx context.Context, m *machine.Options, c Column,
 		return nil, fmt.Errorf("kernel of Debian %s: %w", c.Suite, err)
 	}
 	m.Step("booting Linux " + k.Release)
-	g := &guest{}
+	if err := m.FetchRelease(ctx, cell.NewVerbs); err != nil {
+		return nil, err
+	}
+	g := &guest{python: m.Programs[cell.NewVerbs]}
 	if g.dir, err = os.MkdirTemp("", "conform-"); err != nil { // short: the path of a socket must fit in 108 bytes
 		return nil, err
 	}
@@ -135,6 +140,9 @@ func (g *guest) equip(ctx context.Context) error {
 		return err
 	}
 	g.starter, err = newStarter(g.VM.Session, g.start())
+	if err == nil {
+		g.starter.python = g.python
+	}
 	return err
 }
 

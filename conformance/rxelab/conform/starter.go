@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gorxe/gorxe/conformance/device"
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 	"github.com/gorxe/gorxe/conformance/rxelab/vm/wire"
 )
@@ -29,6 +30,7 @@ const notFound = 127
 // is a connection to its socket with the frames of package wire.
 type starter struct {
 	session *vm.Session
+	python  *vm.Programs // in which Python programs run; nil: those of the machine
 	l       net.Listener
 	all     sync.WaitGroup
 }
@@ -92,6 +94,9 @@ func (r *starter) serve(conn net.Conn) {
 	}
 	if err != nil {
 		return
+	}
+	if r.python != nil && len(c.Argv) > 0 && c.Argv[0] == device.Python {
+		c.Argv = r.python.Command(c.Argv)
 	}
 	var mu sync.Mutex
 	p, err := r.session.Start(c, frames{&mu, conn, wire.Stdout}, frames{&mu, conn, wire.Stderr})

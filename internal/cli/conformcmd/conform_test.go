@@ -188,7 +188,7 @@ func TestADeviceThatDiesEndsTheRun(t *testing.T) {
 			}
 			w.cases = append(w.cases, &c)
 		}
-		r := w.run(t.Context(), line("--timeout", "1ms", "--dut-gid", "1")...)
+		r := w.run(t.Context(), line("--timeout", "100ms", "--dut-gid", "1")...)
 		if r.code != app.ExitFailure || strings.Count(r.stdout, "Rule psn/1 holds.") != 3+diedCases {
 			t.Errorf("%+v", r)
 		}
