@@ -133,16 +133,17 @@ var naks = []conformance.Case{
 	{
 		ID: "requester/18", Level: conformance.Shall, Program: conformance.SendClient,
 		Rule:   "A request without an answer is repeated after T to 4 T, where T is 4.096 µs * 2^timeout.",
-		Source: "IBA 9.7.6.1.3, C9-140 (tolerance: T/8 below, T/2 above)",
+		Source: "IBA 9.7.6.1.3, C9-140 (tolerance: T/8 below, T/2 above, two late ones)",
 		Run: func(t *conformance.T) {
 			// A busy host sends a packet some time after it has started the timer, and notices the
-			// end of the timer late. So the timeout is long, and the tolerance a part of it.
-			const exponent = 15
+			// end of the timer late. So the timeout is long, the tolerance a part of it, and a
+			// repetition that is late does not decide alone.
+			const exponent, maxLate = 15, 2
 			c := t.Connect(conformance.AckTimeout(exponent))
 			all := c.Start(clientPackets)
 			first, last := all[0].At, all[len(all)-1]
 			low := timeout(exponent)
-			for range 3 {
+			for inTime, late := 0, 0; inTime < 3; {
 				seen, end := last.PSN, last.At
 				var r *wire.Received
 				for {
@@ -158,7 +159,11 @@ var naks = []conformance.Case{
 				switch {
 				case r.At.Sub(first) < low-low/8:
 					t.Fail("a request is repeated after %v, before %v have passed", r.At.Sub(first), low)
-				case r.At.Sub(end) > 4*low+low/2:
+				case r.At.Sub(end) <= 4*low+low/2:
+					inTime++
+				case late < maxLate:
+					late++
+				default:
 					t.Fail("a request is repeated after %v, later than %v", r.At.Sub(end), 4*low)
 				}
 				first, last = r.At, r
