@@ -30,11 +30,11 @@ type Conn struct {
 	waiting atomic.Int64 // bytes of the packets in in
 	flooded atomic.Bool
 	// requests are those that came while the script waited for a response.
-	requests         []*wire.Received
-	cnps             []*wire.Received
-	requestsN, cnpsN held    // sizes of requests and cnps
-	expected         bth.PSN // of the next request of the device
-	msn              uint32
+	requests               []*wire.Received
+	cnps                   []*wire.Received
+	requestsSize, cnpsSize held    // sizes of requests and cnps
+	expected               bth.PSN // of the next request of the device
+	msn                    uint32
 }
 
 // maxQueue is the maximum number of received packets that wait for the script or that it keeps, and
@@ -164,7 +164,7 @@ func (c *Conn) Response(d time.Duration) *wire.Received {
 	for end := time.Now().Add(d); ; {
 		r := c.Next(time.Until(end))
 		if r != nil && r.Err == nil && r.Opcode == bth.CNP {
-			if c.cnpsN.keep(r) {
+			if c.cnpsSize.keep(r) {
 				c.cnps = append(c.cnps, r)
 			}
 			continue
@@ -172,7 +172,7 @@ func (c *Conn) Response(d time.Duration) *wire.Received {
 		if r == nil || r.Err != nil || !r.Opcode.Info().Request() {
 			return r
 		}
-		if c.requestsN.keep(r) {
+		if c.requestsSize.keep(r) {
 			c.requests = append(c.requests, r)
 		}
 		if c.AutoAck {
@@ -187,7 +187,7 @@ func (c *Conn) Requests() []*wire.Received { return c.requests }
 // CNPs returns the congestion notification packets that Response kept since the last call.
 func (c *Conn) CNPs() []*wire.Received {
 	all := c.cnps
-	c.cnps, c.cnpsN = nil, held{}
+	c.cnps, c.cnpsSize = nil, held{}
 	return all
 }
 

@@ -68,7 +68,7 @@ func TestAFailureInAFloodIsInconclusive(t *testing.T) {
 }
 
 func TestALogLimitsItsBytes(t *testing.T) {
-	var l Log
+	var l packetLog
 	big := make([]byte, maxLogBytes/4)
 	for range 6 {
 		l.received(&wire.Received{Bytes: big})

@@ -11,7 +11,7 @@ const datagram = 60000 // bytes of the packets of a device that wants memory
 
 func TestALogIsLimitedInPacketsAndBytes(t *testing.T) {
 	for _, n := range []int{0, datagram} {
-		l, sent, bytes := &Log{}, maxEntries+10, 0
+		l, sent, bytes := &packetLog{}, maxEntries+10, 0
 		r := &wire.Received{Bytes: make([]byte, n)}
 		for range sent {
 			l.received(r)
@@ -27,7 +27,7 @@ func TestALogIsLimitedInPacketsAndBytes(t *testing.T) {
 }
 
 func TestNotesWithoutAPacketAreLimited(t *testing.T) {
-	l := &Log{}
+	l := &packetLog{}
 	for range 2 * maxLogNotes {
 		l.note("x")
 	}

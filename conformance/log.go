@@ -9,8 +9,8 @@ import (
 	"github.com/gorxe/gorxe/conformance/wire"
 )
 
-// Log records the packets of a case. Its methods may be called by several goroutines.
-type Log struct {
+// packetLog records the packets of a case. Its methods may be called by several goroutines.
+type packetLog struct {
 	mu      sync.Mutex
 	entries []Entry
 	size    held // of entries
@@ -39,7 +39,7 @@ const (
 	maxStrays   = 1 << 10
 )
 
-func (l *Log) note(text string) {
+func (l *packetLog) note(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.notes) < maxLogNotes {
@@ -47,7 +47,7 @@ func (l *Log) note(text string) {
 	}
 }
 
-func (l *Log) add(e Entry) {
+func (l *packetLog) add(e Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.size.add(max(len(e.IP), len(e.Bytes)), maxEntries, maxLogBytes) {
@@ -58,7 +58,7 @@ func (l *Log) add(e Entry) {
 	l.entries = append(l.entries, e)
 }
 
-func (l *Log) sent(at time.Time, src, dst netip.Addr, p *wire.Packet, payload []byte) {
+func (l *packetLog) sent(at time.Time, src, dst netip.Addr, p *wire.Packet, payload []byte) {
 	port := p.SrcPort
 	if port == 0 {
 		port = wire.Port
@@ -71,7 +71,7 @@ func (l *Log) sent(at time.Time, src, dst netip.Addr, p *wire.Packet, payload []
 }
 
 // stray records a packet to a queue pair that the tester does not have.
-func (l *Log) stray(r *wire.Received) {
+func (l *packetLog) stray(r *wire.Received) {
 	l.mu.Lock()
 	l.strays++
 	keep := l.strays <= maxStrays
@@ -86,7 +86,7 @@ func (l *Log) stray(r *wire.Received) {
 
 // flooded returns the number of packets to queue pairs that the tester does not have, 0 if they are
 // few. In a flood, the link may lose replies.
-func (l *Log) flooded() int {
+func (l *packetLog) flooded() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.strays <= maxStrays {
@@ -95,12 +95,12 @@ func (l *Log) flooded() int {
 	return l.strays
 }
 
-func (l *Log) received(r *wire.Received) {
+func (l *packetLog) received(r *wire.Received) {
 	l.add(Entry{At: r.At, Src: r.Src, Dst: r.Dst, TOS: r.TOS, TTL: r.TTL, Bytes: r.Bytes, IP: r.IP})
 }
 
 // take returns the entries in order of time.
-func (l *Log) take() (entries []Entry, dropped int) {
+func (l *packetLog) take() (entries []Entry, dropped int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	slices.SortStableFunc(l.entries, func(x, y Entry) int { return x.At.Compare(y.At) })

@@ -14,7 +14,7 @@ import (
 
 // testConn returns a connection with path MTU 256 and next PSN 0xffffff.
 func testConn() *Conn {
-	t := &T{ctx: context.Background(), run: &Runner{Timeout: 20 * time.Millisecond}, c: &Case{}, log: &Log{}}
+	t := &T{ctx: context.Background(), run: &Runner{Timeout: 20 * time.Millisecond}, c: &Case{}, log: &packetLog{}}
 	c := newConn(t, WriteServer, Local{PSN: bth.MaxPSN})
 	c.Target = Target{MTU: 256, VA: 0x1000, RKey: 7}
 	return c

@@ -34,7 +34,7 @@ type Runner struct {
 	conns  map[bth.QPN]*Conn
 	strays chan *wire.Received // to queue pair 1
 	guid   uint64              // of the tester; new in each run, as a host that restarts
-	log    *Log
+	log    *packetLog
 
 	sendMu sync.Mutex // serializes Link.Send
 }
@@ -136,7 +136,7 @@ func (r *Runner) once(ctx context.Context, c *Case, note string) *Result {
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(r.Limit, 30*time.Second),
 		errors.New("a case may not take longer"))
 	defer cancel()
-	t := &T{ctx: ctx, run: r, c: c, log: &Log{}}
+	t := &T{ctx: ctx, run: r, c: c, log: &packetLog{}}
 	r.mu.Lock()
 	r.log = t.log
 	r.mu.Unlock()
@@ -178,7 +178,8 @@ func script(t *T) (v Verdict, detail string) {
 // pollInterval is the time after which receive looks for the end of its context.
 const pollInterval = 50 * time.Millisecond
 
-// receive passes the packets of the link to the connections until ctx ends.
+// receive passes the packets of the link to the connections until ctx ends, whatever their source
+// is: a script judges the source address.
 func (r *Runner) receive(ctx context.Context) {
 	for ctx.Err() == nil {
 		p, err := r.Link.Recv(time.Now().Add(pollInterval))
@@ -234,7 +235,8 @@ func (r *Runner) unregister(c *Conn) {
 	delete(r.conns, c.Local.QPN)
 }
 
-// newLocal returns a queue pair of the tester with random numbers.
+// newLocal returns a queue pair of the tester. Its numbers come from crypto/rand: a third host that
+// forges replies, which the ICRC does not prevent, must guess 22 bits of the QPN and the PSN.
 func (r *Runner) newLocal() Local {
 	var b [16]byte
 	rand.Read(b[:])

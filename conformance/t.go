@@ -17,7 +17,7 @@ type T struct {
 	ctx   context.Context
 	run   *Runner
 	c     *Case
-	log   *Log
+	log   *packetLog
 	conns []*Conn
 	// services are the programs that accept connections of rdma_cm.
 	services []Peer

@@ -11,17 +11,23 @@ import (
 
 // Values of the ECN field (RFC 3168).
 const (
-	ect1               = 1
-	ect0               = 2
-	ce                 = 3
-	noCNP              = "the device sends no CNP for marked packets: congestion management is optional (IBA A17.9.3)"
-	cnpLen             = bth.BTHLen + bth.CNPReservedLen + bth.ICRCLen
-	slowdown           = 4 // a READ that takes so many times longer was slowed down
-	recovery           = 2
-	measuredReads      = 30
-	measuredLen        = 32768
+	ect1 = 1
+	ect0 = 2
+	ce   = 3
+)
+
+const (
+	noCNP  = "the device sends no CNP for marked packets: congestion management is optional (IBA A17.9.3)"
+	cnpLen = bth.BTHLen + bth.CNPReservedLen + bth.ICRCLen // bytes of UDP payload
+
+	// A sender obeys CNPs if a READ takes at least slowdown times as long, and has recovered when it
+	// takes less than recovery times as long as before.
+	slowdown, recovery = 4, 2
+	measuredReads      = 30    // READs of a measurement
+	measuredLen        = 32768 // bytes of each
 	maxRecovery        = 5 * time.Second
-	marks              = 64
+
+	marks              = 64 // marked packets that should cause a CNP
 	floodTime          = 300 * time.Millisecond
 	maxIntervalSamples = 10000
 )
