@@ -20,8 +20,8 @@ const (
 	noCNP  = "the device sends no CNP for marked packets: congestion management is optional (IBA A17.9.3)"
 	cnpLen = bth.BTHLen + bth.CNPReservedLen + bth.ICRCLen // bytes of UDP payload
 
-	// A sender obeys CNPs if a READ takes at least slowdown times as long, and has recovered when it
-	// takes less than recovery times as long as before.
+	// A sender obeys CNPs if a READ takes at least slowdown times as long as before, and has
+	// recovered when it takes less than recovery times as long.
 	slowdown, recovery = 4, 2
 	measuredReads      = 30    // READs of a measurement
 	measuredLen        = 32768 // bytes of each
