@@ -36,6 +36,33 @@ func (x *Result) Differences(dir string) (lines []string, err error) {
 	return lines, nil
 }
 
+// Unexpected returns the IDs of the cases of the first run whose verdicts differ from the baseline
+// in a folder, none without a baseline.
+func (x *Result) Unexpected(dir string) (ids []string, err error) {
+	b, err := readBaseline(x.baseline(dir))
+	if err != nil || b == nil || len(x.Reports) == 0 {
+		return nil, err
+	}
+	for i := range x.Reports[0].Cases {
+		c := &x.Reports[0].Cases[i]
+		if _, ok := b.Expects(c); !ok {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids, nil
+}
+
+// Replace puts the cases of r, another run of the column, in the place of those of the first run.
+func (x *Result) Replace(r *report.Report) {
+	first := x.Reports[0]
+	for _, c := range r.Cases {
+		i := slices.IndexFunc(first.Cases, func(old report.Case) bool { return old.ID == c.ID })
+		if i >= 0 {
+			first.Cases[i] = c
+		}
+	}
+}
+
 // WriteBaseline writes the baseline of the first run. It keeps the reasons of an existing one.
 func (x *Result) WriteBaseline(dir string) error {
 	if len(x.Reports) == 0 {

@@ -94,6 +94,24 @@ func TestBaselinesAreComparedPerColumn(t *testing.T) {
 	}
 }
 
+// A case that is not as expected is run again, and its second result counts.
+func TestASecondResultTakesThePlaceOfAnUnexpectedOne(t *testing.T) {
+	dir := t.TempDir()
+	x := Result{Column: Columns[0], Reports: two()[:1]}
+	if err := x.WriteBaseline(dir); err != nil {
+		t.Fatal(err)
+	}
+	x.Reports = two()[1:]
+	ids, err := x.Unexpected(dir)
+	if err != nil || !slices.Equal(ids, []string{"psn/3"}) {
+		t.Fatalf("%v, %v; want psn/3", ids, err)
+	}
+	x.Replace(two()[0])
+	if ids, err := x.Unexpected(dir); err != nil || len(ids) > 0 {
+		t.Errorf("after the second result: %v, %v", ids, err)
+	}
+}
+
 func TestTheBaselinesOfTheRepositoryAreValid(t *testing.T) {
 	for _, c := range Columns {
 		if b, err := readBaseline(c.baseline("../../baselines")); err != nil || b == nil {

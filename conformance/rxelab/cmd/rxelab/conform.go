@@ -49,6 +49,11 @@ func (f *flags) runConform(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	for range f.Retries {
+		if err := f.again(ctx, o, results); err != nil {
+			return err
+		}
+	}
 	err = f.compare(results, out)
 	if f.conformDoc == "" {
 		return err
@@ -62,6 +67,40 @@ func (f *flags) runConform(ctx context.Context, out io.Writer) error {
 		p.Reports = append(p.Reports, x.Reports[0])
 	}
 	return cmp.Or(f.writeConform(p, out), err)
+}
+
+// again runs the cases of each column whose verdicts are not those of the baseline once more, and
+// takes the results of this run. A busy machine can make a case inconclusive.
+func (f *flags) again(ctx context.Context, o conform.Options, results []conform.Result) error {
+	if f.baselines == "" || f.writeBaselines || f.conformRuns > 1 {
+		return nil
+	}
+	m := f.Options.Options
+	m.Artifacts = filepath.Join(m.Artifacts, "again")
+	for i := range results {
+		x := &results[i]
+		ids, err := x.Unexpected(f.baselines)
+		if err != nil {
+			return err
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		lines, err := x.Differences(f.baselines)
+		if err != nil {
+			return err
+		}
+		o.Say("again, because not as expected:\n  " + strings.Join(lines, "\n  "))
+		o.Columns, o.Cases, o.Runs = []conform.Column{x.Column}, ids, 1
+		second, err := conform.Run(ctx, m, o)
+		if err != nil {
+			return err
+		}
+		for _, r := range second[0].Reports {
+			x.Replace(r)
+		}
+	}
+	return nil
 }
 
 // compare compares the results with the baselines, or writes these.
