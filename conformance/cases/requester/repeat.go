@@ -51,7 +51,7 @@ func unchanged(id string, program conformance.Program, op bth.Operation, name st
 			p.Opcode = bth.RCReadResponseOnly
 			c.Send(p)
 			if !c.WaitOutput("complete") {
-				t.Fail("the %v was answered, but does not complete; the program printed %q", op, c.Output())
+				t.Fail("the %v was answered, but does not complete; the program printed %q", op, c.OutputEnd())
 			}
 		},
 	}
