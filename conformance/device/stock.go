@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -196,6 +197,7 @@ func (s *Stock) dial(ctx context.Context, p *process, port uint16) (net.Conn, er
 	}
 	address := net.JoinHostPort(s.Host.String(), strconv.Itoa(int(port)))
 	last := errors.New("its host does not answer")
+	tried := false // the last attempt may time out because little time is left
 	for end := time.Now().Add(limit); ; {
 		var d net.Dialer
 		d.Timeout = time.Until(end)
@@ -203,8 +205,8 @@ func (s *Stock) dial(ctx context.Context, p *process, port uint16) (net.Conn, er
 		if err == nil {
 			return conn, nil
 		}
-		if ctx.Err() == nil {
-			last = err
+		if ctx.Err() == nil && !(tried && os.IsTimeout(err)) {
+			last, tried = err, true
 		}
 		wait := time.NewTimer(dialInterval)
 		select {

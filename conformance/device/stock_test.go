@@ -130,7 +130,11 @@ func stock(t *testing.T, kind string) *device.Stock {
 	s := &device.Stock{Host: loopback, Addr: loopback, GIDIndex: -1, StartTime: 300 * time.Millisecond,
 		Start: fmt.Sprintf("env %s=%s %s", fakeVariable, kind, os.Args[0]),
 		Port:  uint16(l.Addr().(*net.TCPAddr).Port)}
-	if kind == "right" {
+	switch kind {
+	case "absent":
+	case "silent":
+		s.StartTime = 3 * time.Second
+	default: // connects or ends
 		s.StartTime = 20 * time.Second
 	}
 	t.Cleanup(func() { s.Close() })
@@ -228,12 +232,15 @@ func TestAProgramThatDoesNotListenIsNamedWithItsOutput(t *testing.T) {
 		"sh -c 'yes | tr -d \"\\n\"'":            `"…` + strings.Repeat("y", 200) + `"`,
 		"sleep 60; :":                            "connection refused; its command runs and has printed nothing",
 	} {
-		s := stock(t, "right")
-		s.Start, s.StartTime = start, 300*time.Millisecond
-		_, err := s.Open(t.Context(), conformance.WriteServer, local)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", start, err, want)
-		}
+		t.Run(start, func(t *testing.T) {
+			t.Parallel()
+			s := stock(t, "right")
+			s.Start, s.StartTime = start, 2*time.Second
+			_, err := s.Open(t.Context(), conformance.WriteServer, local)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+		})
 	}
 }
 
