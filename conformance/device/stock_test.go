@@ -132,7 +132,7 @@ func stock(t *testing.T, kind string) *device.Stock {
 		Port:  uint16(l.Addr().(*net.TCPAddr).Port)}
 	switch kind {
 	case "absent":
-	case "silent":
+	case "silent", "dies":
 		s.StartTime = 3 * time.Second
 	default: // connects or ends
 		s.StartTime = 20 * time.Second
