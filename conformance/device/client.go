@@ -46,28 +46,11 @@ var clients = map[conformance.Program]struct {
 func (s *Stock) openClient(ctx context.Context, program conformance.Program,
 	local conformance.Local) (conformance.Peer, error) {
 	t := clients[program]
-	var port uint16
-	if s.Start == "" {
-		port = s.port(program)
-	}
-	at, err := s.reachable(local.Addr)
+	p, conn, err := s.startClient(ctx, program, local.Addr, func(at netip.AddrPort) string {
+		return fmt.Sprintf("%s -p %d -m %d -s %d -n %d -u %d -F%s %v", t.command, at.Port(), perftestMTU, t.length,
+			t.messages, local.AckTimeout, s.deviceFlags("-x"), at.Addr())
+	})
 	if err != nil {
-		return nil, err
-	}
-	l, err := net.Listen("tcp", netip.AddrPortFrom(at, port).String())
-	if err != nil {
-		return nil, err
-	}
-	defer l.Close()
-	_, number, _ := net.SplitHostPort(l.Addr().String())
-	p, err := s.start(fmt.Sprintf("%s -p %s -m %d -s %d -n %d -u %d -F%s %v", t.command, number, perftestMTU, t.length,
-		t.messages, local.AckTimeout, s.deviceFlags("-x"), at))
-	if err != nil {
-		return nil, err
-	}
-	conn, err := s.accept(ctx, p, l.(*net.TCPListener))
-	if err != nil {
-		p.stop()
 		return nil, err
 	}
 	stop := s.handshake(ctx, conn)
@@ -86,6 +69,36 @@ func (s *Stock) openClient(ctx context.Context, program conformance.Program,
 		Addr: s.Addr, QPN: bth.QPN(e.peer.QPN), PSN: bth.PSN(e.peer.PSN), RKey: e.peer.RKey, VA: e.peer.VAddr,
 		MTU: perftestMTU, Length: uint64(t.length),
 	}}, last, e, s.startTime()}, nil
+}
+
+// startClient starts a program that connects to the tester, and waits for its connection. command
+// returns the program with its arguments for the address to connect to.
+func (s *Stock) startClient(ctx context.Context, program conformance.Program, local netip.Addr,
+	command func(at netip.AddrPort) string) (*process, net.Conn, error) {
+	var port uint16
+	if s.Start == "" {
+		port = s.port(program)
+	}
+	at, err := s.reachable(local)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := net.Listen("tcp", netip.AddrPortFrom(at, port).String())
+	if err != nil {
+		return nil, nil, err
+	}
+	defer l.Close()
+	port = l.Addr().(*net.TCPAddr).AddrPort().Port()
+	p, err := s.start(command(netip.AddrPortFrom(at, port)))
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err := s.accept(ctx, p, l.(*net.TCPListener))
+	if err != nil {
+		p.stop()
+		return nil, nil, err
+	}
+	return p, conn, nil
 }
 
 // reachable returns the tester's address for TCP connections of the device: local, or that on the

@@ -2,11 +2,11 @@ package device
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"strings"
 	"time"
@@ -42,31 +42,11 @@ func quoted(code string) string {
 // openVerbs starts a client over pyverbs and connects its queue pair.
 func (s *Stock) openVerbs(ctx context.Context, program conformance.Program,
 	local conformance.Local) (conformance.Peer, error) {
-	var port uint16
-	if s.Start == "" {
-		port = s.port(program)
-	}
-	at, err := s.reachable(local.Addr)
+	p, conn, err := s.startClient(ctx, program, local.Addr, func(at netip.AddrPort) string {
+		return fmt.Sprintf("%s -c %s %s %v %d %s %d %d", Python, quoted(script), operations[program], at.Addr(),
+			at.Port(), cmp.Or(s.Name, "-"), max(s.GIDIndex, 0), local.AckTimeout)
+	})
 	if err != nil {
-		return nil, err
-	}
-	l, err := net.Listen("tcp", netip.AddrPortFrom(at, port).String())
-	if err != nil {
-		return nil, err
-	}
-	defer l.Close()
-	name := s.Name
-	if name == "" {
-		name = "-"
-	}
-	p, err := s.start(fmt.Sprintf("%s -c %s %s %v %d %s %d %d", Python, quoted(script), operations[program], at,
-		l.Addr().(*net.TCPAddr).Port, name, max(s.GIDIndex, 0), local.AckTimeout))
-	if err != nil {
-		return nil, err
-	}
-	conn, err := s.accept(ctx, p, l.(*net.TCPListener))
-	if err != nil {
-		p.stop()
 		return nil, err
 	}
 	stop := s.handshake(ctx, conn)

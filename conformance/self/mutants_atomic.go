@@ -89,25 +89,7 @@ var atomicMutants = []Mutant{
 		Name: "atomics-reordered", Breaks: "The responses to atomics in flight come in the reverse order.",
 		Cases:   []string{"atomic/13"},
 		Related: []string{"psn"},
-		hooks: func(w *world) hooks {
-			var held []*frame
-			return hooks{out: func(f *frame) {
-				if !f.is(bth.OpAtomicAck) {
-					return
-				}
-				held = append(held, f.clone())
-				f.drop()
-				if len(held) > 1 {
-					return
-				}
-				w.after(3*time.Millisecond, func() {
-					for _, g := range slices.Backward(held) {
-						w.toTester(g)
-					}
-					held = nil
-				})
-			}}
-		},
+		hooks:   holdBack(bth.OpAtomicAck, slices.Reverse),
 	},
 }
 

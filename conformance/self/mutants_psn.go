@@ -77,25 +77,7 @@ var psnMutants = []Mutant{
 	{
 		Name: "nak-overtakes", Breaks: "The NAK of a request behind a READ comes before the data of the READ.",
 		Cases: []string{"psn/15", "responder/97", "rnr/12"},
-		hooks: func(w *world) hooks {
-			var held []*frame
-			return hooks{out: func(f *frame) {
-				if !f.is(bth.OpReadResponse) {
-					return
-				}
-				held = append(held, f.clone())
-				f.drop()
-				if len(held) > 1 {
-					return
-				}
-				w.after(3*time.Millisecond, func() {
-					for _, g := range held {
-						w.toTester(g)
-					}
-					held = nil
-				})
-			}}
-		},
+		hooks: holdBack(bth.OpReadResponse, nil),
 	},
 	{
 		Name: "no-wrap", Breaks: "After PSN 0xffffff, requests are dropped.",
@@ -269,5 +251,32 @@ func msnWithout(ops ...bth.Operation) func(*world) hooks {
 				f.AETH.MSN = (f.AETH.MSN - n) & 0xffffff
 			},
 		}
+	}
+}
+
+// holdBack delays the responses with an operation by 3 ms and then sends those that came meanwhile,
+// in another order if arrange is not nil.
+func holdBack(op bth.Operation, arrange func([]*frame)) func(*world) hooks {
+	return func(w *world) hooks {
+		var held []*frame
+		return hooks{out: func(f *frame) {
+			if !f.is(op) {
+				return
+			}
+			held = append(held, f.clone())
+			f.drop()
+			if len(held) > 1 {
+				return
+			}
+			w.after(3*time.Millisecond, func() {
+				if arrange != nil {
+					arrange(held)
+				}
+				for _, g := range held {
+					w.toTester(g)
+				}
+				held = nil
+			})
+		}}
 	}
 }

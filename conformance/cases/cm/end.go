@@ -13,14 +13,7 @@ var end = []conformance.Case{
 		ID: "cm/13", Level: conformance.Shall, Program: conformance.CMServer,
 		Rule:   "A DREQ is answered with a DREP that has its transaction and communication IDs.",
 		Source: "IBA 12.6.10, 12.6.11",
-		Run: func(t *conformance.T) {
-			s := t.Service()
-			c := s.Connect()
-			data(c, "an RTU")
-			dreq := c.DREQ()
-			s.Send(dreq)
-			drep(t, s, dreq, "a DREQ")
-		},
+		Run:    func(t *conformance.T) { disconnected(t) },
 	},
 	{
 		ID: "cm/14", Level: conformance.Shall, Program: conformance.CMServer,
@@ -176,14 +169,20 @@ var end = []conformance.Case{
 	},
 }
 
-// afterDREP is the script of a connection that the tester uses after its end.
-func afterDREP(t *conformance.T) {
+// disconnected returns a connection for which a DREQ got its DREP.
+func disconnected(t *conformance.T) *conformance.Conn {
 	s := t.Service()
 	c := s.Connect()
 	data(c, "an RTU")
 	dreq := c.DREQ()
 	s.Send(dreq)
 	drep(t, s, dreq, "a DREQ")
+	return c
+}
+
+// afterDREP is the script of a connection that the tester uses after its end.
+func afterDREP(t *conformance.T) {
+	c := disconnected(t)
 	answered := 0
 	for end := time.Now().Add(t.Timeout()); ; answered++ {
 		c.Send(c.Message(make([]byte, 8)))

@@ -49,16 +49,10 @@ var naks = []conformance.Case{
 			c.Send(c.Ack(all[0].PSN, bth.NakPSNSequence))
 			r := repetition(t, c, all[7].PSN, "a NAK")
 			for i, was := range all {
-				switch {
-				case r.PSN != was.PSN:
+				if r.PSN != was.PSN {
 					t.Inconclusive("PSN %d was expected, but came %s", was.PSN, conformance.Describe(r))
-				case r.Opcode != was.Opcode:
-					t.Fail("PSN %d was %v and is %v when it is repeated", r.PSN, was.Opcode, r.Opcode)
-				case r.RETH != was.RETH:
-					t.Fail("the RETH of PSN %d was %+v and is %+v when it is repeated", r.PSN, was.RETH, r.RETH)
-				case !bytes.Equal(r.Payload, was.Payload):
-					t.Fail("the payload of PSN %d differs when it is repeated", r.PSN)
 				}
+				same(t, was, r)
 				c.Serve(r)
 				if i+1 < len(all) {
 					r = c.ExpectRequest(conformance.RequestFrom(all[i+1].PSN))

@@ -36,16 +36,10 @@ func unchanged(id string, program conformance.Program, op bth.Operation, name st
 					c.Local.RKey, conformance.Describe(was), was.RETH)
 			}
 			r := nextOf(t, c, "is not repeated")
-			switch {
-			case r.PSN != was.PSN || r.Opcode != was.Opcode:
+			if r.PSN != was.PSN || r.Opcode != was.Opcode {
 				t.Fail("%s was not answered, but came %s", conformance.Describe(was), conformance.Describe(r))
-			case r.RETH != was.RETH:
-				t.Fail("the RETH of PSN %d was %+v and is %+v when it is repeated", r.PSN, was.RETH, r.RETH)
-			case r.FETH != was.FETH:
-				t.Fail("the FETH of PSN %d was %+v and is %+v when it is repeated", r.PSN, was.FETH, r.FETH)
-			case !bytes.Equal(r.Payload, was.Payload):
-				t.Fail("the payload of PSN %d differs when it is repeated", r.PSN)
 			}
+			same(t, was, r)
 			c.Skip(r)
 			p := c.Ack(r.PSN, bth.AckUnlimited)
 			p.Opcode = bth.RCReadResponseOnly
@@ -54,6 +48,20 @@ func unchanged(id string, program conformance.Program, op bth.Operation, name st
 				t.Fail("the %v was answered, but does not complete; the program printed %q", op, c.OutputEnd())
 			}
 		},
+	}
+}
+
+// same fails the case unless r, which repeats was, is the same request.
+func same(t *conformance.T, was, r *wire.Received) {
+	switch {
+	case r.Opcode != was.Opcode:
+		t.Fail("PSN %d was %v and is %v when it is repeated", r.PSN, was.Opcode, r.Opcode)
+	case r.RETH != was.RETH:
+		t.Fail("the RETH of PSN %d was %+v and is %+v when it is repeated", r.PSN, was.RETH, r.RETH)
+	case r.FETH != was.FETH:
+		t.Fail("the FETH of PSN %d was %+v and is %+v when it is repeated", r.PSN, was.FETH, r.FETH)
+	case !bytes.Equal(r.Payload, was.Payload):
+		t.Fail("the payload of PSN %d differs when it is repeated", r.PSN)
 	}
 }
 

@@ -96,7 +96,8 @@ func parse(args []string) (*flags, error) {
 	fs.IntVar(&f.CPUs, "cpus", 2, "`number` of processors of the virtual machine")
 	fs.IntVar(&f.MTU, "mtu", 9000, "MTU of the link in `bytes`")
 	fs.IntVar(&f.CaptureLimit, "packets", 10000, "`number` of frames to capture and check in a cell")
-	fs.IntVar(&f.Retries, "retries", 0, "`number` of times that a failed cell, or a case of -conform whose verdict is not that of -baselines, is run again")
+	fs.IntVar(&f.Retries, "retries", 0,
+		"`number` of times that a failed cell, or a case of -conform whose verdict is not that of -baselines, is run again")
 	fs.BoolVar(&f.KeepAll, "keep", false, "keep the logs and captures of cells that passed, too")
 	fs.StringVar(&f.rdmaCoreTests, "rdma-core-tests", "",
 		"instead of the matrix: run rdma-core's own tests on rxe by run.py of the `directory`; the results go there")
