@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"time"
 
 	"github.com/gorxe/gorxe/conformance"
 )
@@ -65,6 +66,28 @@ func (p *process) end() error {
 		return conformance.ErrUnsupported
 	}
 	return p.result
+}
+
+// Check runs the program true on the device. It returns an error if the shell does not find it:
+// then a command of Start does not exist, rather than a program of the device.
+func (s *Stock) Check() error {
+	if s.Start == "" {
+		return nil
+	}
+	p, err := s.start("true")
+	if err != nil {
+		return err
+	}
+	defer p.stop()
+	select {
+	case <-p.ended:
+	case <-time.After(s.startTime()):
+	}
+	if errors.Is(p.Ended(), conformance.ErrUnsupported) {
+		return p.explain("--dut-start", fmt.Errorf("'%s' ended with status %d: command not found", s.line("true"),
+			notFound))
+	}
+	return nil
 }
 
 // Manual reports whether a person starts the program.

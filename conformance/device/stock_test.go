@@ -258,6 +258,17 @@ func TestAProgramThatDoesNotExistIsUnsupported(t *testing.T) {
 	}
 }
 
+func TestCheckTellsAStartCommandThatDoesNotExist(t *testing.T) {
+	for start, ok := range map[string]bool{
+		"": true, "env": true, "false": true, "exit 1;": true, "env sh -c 'exit 3' {}": true,
+		"/nonexistent/ssh": false, "env no-such-command": false,
+	} {
+		if err := (&device.Stock{Start: start}).Check(); (err == nil) != ok {
+			t.Errorf("%q: %v", start, err)
+		}
+	}
+}
+
 func TestThePeerTellsItsQueuePairAndRegion(t *testing.T) {
 	for _, p := range []conformance.Program{conformance.WriteServer, conformance.WriteClient} {
 		t.Run(p.String(), func(t *testing.T) {

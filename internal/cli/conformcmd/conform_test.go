@@ -18,7 +18,7 @@ import (
 )
 
 // start is a run of a device whose programs start by themselves, with short times.
-var start = []string{"192.0.2.7", "--local", "192.0.2.8", "--dut-start", "x", "--silence", "1ms", "--timeout", "1s"}
+var start = []string{"192.0.2.7", "--local", "192.0.2.8", "--dut-start", "env", "--silence", "1ms", "--timeout", "1s"}
 
 func line(more ...string) []string { return append(append([]string(nil), start...), more...) }
 
@@ -48,6 +48,15 @@ func TestExitCodes(t *testing.T) {
 			t.Errorf("%s: %+v, want %d", args, r, want)
 		}
 	}
+}
+
+// A misspelled command must not look like a device that supports nothing, which CI may skip.
+func TestAStartCommandThatDoesNotExistIsAnError(t *testing.T) {
+	r := newWorld().run(t.Context(), line("uc/1", "--dut-start", "no-such-command -x")...)
+	if r.code != app.ExitFailure {
+		t.Errorf("%+v", r)
+	}
+	has(t, r.stderr, "--dut-start: 'no-such-command -x true' ended with status 127: command not found", "printed")
 }
 
 func TestARunWritesTheFiles(t *testing.T) {
@@ -195,7 +204,7 @@ func TestADeviceThatDiesEndsTheRun(t *testing.T) {
 		has(t, r.stderr, "gorxe: no packet came from the device in 4 cases after psn/3: the rest was not run.",
 			map[bool]string{
 				false: "check that no firewall drops UDP port 4791 between 192.0.2.8 and 192.0.2.7, in both directions",
-				true: "check that 'x ib_write_bw -s 65536 -p 18515 -m 1024 -n 1000000 -F -x 1' prints no error and runs until " +
+				true: "check that 'env ib_write_bw -s 65536 -p 18515 -m 1024 -n 1000000 -F -x 1' prints no error and runs until " +
 					"you end it, and that this host reaches TCP ports 18515 to 18578 of 192.0.2.7",
 			}[broken])
 	}

@@ -51,8 +51,8 @@ stops after its last program. Without -d, the program gets the first device of t
 With --no-daemon, or one of --link, --spin, --shards, --loopback, --fault and --fault-in, which
 imply it, the command opens a device of its own; UDP port 4791 of its addresses must be free.
 
-The exit status is the program's. Set-user-ID bits have no effect, and 32-bit programs find no
-device.`,
+The exit status is the program's; 127 if the program does not exist, 126 if it is not executable.
+Set-user-ID bits have no effect, and 32-bit programs find no device.`,
 		Example: `  gorxe run -- ibv_devinfo -v
   gorxe run -d eth0 -- ib_write_bw                 server, on one host
   gorxe run -d eth0 -- ib_write_bw 192.0.2.7       client, on another; the server may be an RNIC or rxe

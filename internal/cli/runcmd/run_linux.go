@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -23,7 +24,8 @@ import (
 func run(ctx context.Context, a *app.App, p *params, argv []string) error {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
-		return err
+		fmt.Fprintln(a.Stderr, "gorxe: "+app.OneLine(err))
+		return &app.StatusError{Code: notStarted(err)}
 	}
 	if trap.Nested() {
 		// The outer gorxe run serves the program.
@@ -128,6 +130,14 @@ func forward(signals <-chan os.Signal, proc *trap.Process) {
 			return
 		}
 	}
+}
+
+// notStarted returns the exit status of a program that was not started, as a shell reports it.
+func notStarted(err error) int {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return 127
+	}
+	return 126
 }
 
 // exitStatus returns the exit status as a shell reports it.
