@@ -18,7 +18,9 @@ func TestAProgramThatDoesNotStartHasTheExitStatusOfAShell(t *testing.T) {
 	if err := os.WriteFile(data, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for program, want := range map[string]int{"no-such-program": 127, "/nonexistent/program": 127, data: 126, "/": 126} {
+	for program, want := range map[string]int{
+		"no-such-program": 127, "/nonexistent/program": 127, data: 126, "/": 126,
+	} {
 		var out bytes.Buffer
 		var status *app.StatusError
 		err := run(t.Context(), &app.App{Stderr: &out}, &params{}, []string{program})
