@@ -2,6 +2,7 @@ package device
 
 import (
 	"context"
+	"errors"
 	"net"
 	"time"
 
@@ -18,16 +19,18 @@ type ahead struct {
 	process *process
 	conn    net.Conn // nil for programs of rdma_cm
 	err     error
+	refused bool // the program exists and ended with an error before it accepted a connection
 }
 
 // Prepare starts the programs that are needed next in the background, and ends those that were
-// started for others. A device without the command Start starts nothing ahead.
+// started for others. Nothing is started ahead without the command Start, or if the device permits
+// only one program at a time.
 func (s *Stock) Prepare(next []conformance.Program) {
-	if s.Start == "" {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.Start == "" || s.refusals >= maxRefusals {
+		return
+	}
 	var keep, surplus []*ahead
 	wanted := map[conformance.Program]int{}
 	for _, p := range next {
@@ -75,6 +78,10 @@ func (s *Stock) begin(program conformance.Program) *ahead {
 			return
 		}
 		a.conn, a.err = s.dial(ctx, a.process, port)
+		if a.err != nil {
+			end := a.process.Ended()
+			a.refused = end != nil && !errors.Is(end, errEnded) && !errors.Is(end, conformance.ErrUnsupported)
+		}
 	}()
 	return a
 }
@@ -94,22 +101,48 @@ func (a *ahead) discard() {
 // open returns a program that is a server: one that was started ahead, or a new one. conn is nil
 // for programs of rdma_cm.
 func (s *Stock) open(ctx context.Context, program conformance.Program) (p *process, conn net.Conn, err error) {
-	s.mu.Lock()
-	var a *ahead
-	for i := range s.ahead {
-		if s.ahead[i].program == program {
-			a = s.ahead[i]
-			s.ahead = append(s.ahead[:i:i], s.ahead[i+1:]...)
-			break
-		}
-	}
-	if a == nil && s.Start != "" {
-		a = s.begin(program)
-	}
-	s.mu.Unlock()
+	a, early := s.take(program)
 	if a == nil {
 		return s.ask(ctx, program)
 	}
+	p, conn, err = s.await(ctx, a)
+	if err == nil || !early || ctx.Err() != nil || !a.refused {
+		return p, conn, err
+	}
+	// The device may permit only one program at a time.
+	s.discardAll()
+	a, _ = s.take(program)
+	if p, conn, err = s.await(ctx, a); err == nil {
+		s.mu.Lock()
+		s.refusals++
+		s.mu.Unlock()
+	}
+	return p, conn, err
+}
+
+// maxRefusals is the number of programs that fail while others run, and succeed alone, after which
+// no program is started ahead.
+const maxRefusals = 2
+
+// take returns a program that was started ahead, or starts it. It returns nil if the user has to
+// start it.
+func (s *Stock) take(program conformance.Program) (a *ahead, early bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, a := range s.ahead {
+		if a.program == program {
+			s.ahead = append(s.ahead[:i:i], s.ahead[i+1:]...)
+			return a, true
+		}
+	}
+	if s.Start == "" {
+		return nil, false
+	}
+	return s.begin(program), false
+}
+
+// await waits until a program accepts a connection.
+func (s *Stock) await(ctx context.Context, a *ahead) (p *process, conn net.Conn, err error) {
 	defer a.cancel()
 	select {
 	case <-a.ready:
@@ -146,6 +179,12 @@ func (s *Stock) ask(ctx context.Context, program conformance.Program) (p *proces
 
 // Close ends the programs that were started ahead.
 func (s *Stock) Close() error {
+	s.discardAll()
+	return nil
+}
+
+// discardAll ends the programs that were started ahead and waits for their end.
+func (s *Stock) discardAll() {
 	s.mu.Lock()
 	all := s.ahead
 	s.ahead = nil
@@ -154,7 +193,6 @@ func (s *Stock) Close() error {
 		s.ending.Go(a.discard)
 	}
 	s.ending.Wait()
-	return nil
 }
 
 // startTime returns the maximum time until a program accepts a connection.

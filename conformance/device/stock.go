@@ -43,6 +43,8 @@ type Stock struct {
 	mu    sync.Mutex
 	next  uint16
 	ahead []*ahead
+	// refusals counts programs that failed while others ran and succeeded alone.
+	refusals int
 	// ending are the programs that were started ahead and are not needed.
 	ending sync.WaitGroup
 }

@@ -23,6 +23,9 @@ import (
 // fakeVariable is the environment variable that makes the test a program of the device.
 const fakeVariable = "GORXE_TEST_PROGRAM"
 
+// aloneVariable is the environment variable with a TCP port that the program needs for itself.
+const aloneVariable = "GORXE_TEST_PORT"
+
 func TestMain(m *testing.M) {
 	if kind := os.Getenv(fakeVariable); kind != "" {
 		program(kind, os.Args[1:])
@@ -43,6 +46,12 @@ func program(kind string, args []string) {
 	client := args[len(args)-1] == loopback.String() // a client's last argument is the tester
 	var conn net.Conn
 	var err error
+	if port := os.Getenv(aloneVariable); port != "" {
+		if _, err := net.Listen("tcp", net.JoinHostPort(loopback.String(), port)); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	}
 	switch {
 	case kind == "ends":
 		fmt.Println("no RDMA device")
@@ -354,6 +363,22 @@ func TestPreparedProgramsAreUsedOrEnd(t *testing.T) {
 	}
 	if uint32(peer.Target().QPN) != key.QPN {
 		t.Errorf("the target is %+v", peer.Target())
+	}
+}
+
+// Programs are started ahead of their cases. A device that permits only one at a time is noticed.
+func TestADeviceMayPermitOnlyOneProgramAtATime(t *testing.T) {
+	s := stock(t, "right")
+	s.Start = fmt.Sprintf("env %s=%d %s", aloneVariable, s.Port+device.Ports, s.Start)
+	for range 6 {
+		s.Prepare([]conformance.Program{conformance.WriteServer, conformance.ReadServer, conformance.SendServer})
+		for _, p := range []conformance.Program{conformance.WriteServer, conformance.ReadServer} {
+			peer, err := s.Open(t.Context(), p, local)
+			if err != nil {
+				t.Fatalf("%v: %v", p, err)
+			}
+			peer.Close()
+		}
 	}
 }
 

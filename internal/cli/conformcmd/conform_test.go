@@ -62,9 +62,10 @@ func TestAStartCommandThatDoesNotExistIsAnError(t *testing.T) {
 func TestARunWritesTheFiles(t *testing.T) {
 	dir := t.TempDir()
 	var flags []string
-	for _, f := range []string{"html", "markdown", "junit", "badge", "pcapng", "write-baseline"} {
+	for _, f := range []string{"html", "markdown", "badge", "pcapng", "write-baseline"} {
 		flags = append(flags, "--"+f, filepath.Join(dir, f))
 	}
+	flags = append(flags, "-j", filepath.Join(dir, "junit"))
 	must(t, os.WriteFile(filepath.Join(dir, "html"), make([]byte, 1<<20), 0o666))
 	r := newWorld().run(t.Context(), line(append(flags, "--name", "my device")...)...)
 	if r.code != app.ExitFailure {

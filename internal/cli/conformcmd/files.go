@@ -28,7 +28,7 @@ type openFile struct {
 func (f *files) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.html, "html", "", "write the report as one HTML page to `file`")
 	fs.StringVar(&f.markdown, "markdown", "", "write the report as Markdown to `file`")
-	fs.StringVar(&f.junit, "junit", "", "write the report as JUnit XML to `file`")
+	fs.StringVarP(&f.junit, "junit", "j", "", "write the report as JUnit XML to `file`")
 	fs.StringVar(&f.badge, "badge", "", "write JSON for a badge of shields.io to `file`")
 }
 
