@@ -50,6 +50,8 @@ type Result struct {
 	// for it.
 	Packets []Entry
 	Dropped int
+	// Traffic are measurements of Packets that no case is about, such as the time to an ACK.
+	Traffic []Value
 	Output  string // of the device's programs
 
 	opening opening
@@ -157,6 +159,7 @@ func (r *Runner) once(ctx context.Context, c *Case, note string) *Result {
 	}
 	x.Values, x.Output, x.Elapsed, x.opening = t.values, t.output, time.Since(begin), t.opening
 	x.Packets, x.Dropped = t.log.take()
+	x.Traffic = traffic(x.Packets, t.conns)
 	return x
 }
 

@@ -29,7 +29,9 @@ type page struct {
 	Devices       []device
 	Several, Few  bool // number of devices
 	Groups        []pageGroup
-	Headings      []string
+	Headings      []string   // of the measurements of a case
+	Meaning       string     // of the cells of Measurements
+	Measurements  [][]string // of all devices
 }
 
 // mark shows a verdict.
@@ -101,6 +103,7 @@ func WriteHTML(w io.Writer, reports ...*Report) error {
 	sum := sha256.Sum256(style)
 	p := page{
 		Title: "RoCEv2 conformance", Style: template.CSS(style), Headings: valueHeadings,
+		Meaning: MeasurementsMeaning, Measurements: Measurements(reports...),
 		Policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
 			"'; img-src data:; base-uri 'none'; form-action 'none'",
 	}

@@ -31,7 +31,8 @@ func Read(src io.Reader) (*Report, error) {
 	var f struct {
 		Format int `json:"format"`
 		Header
-		Cases []readCase `json:"cases"`
+		Cases   []readCase `json:"cases"`
+		Traffic []Value    `json:"traffic"`
 	}
 	limited := &limitedJSON{src: src}
 	if err := json.NewDecoder(limited).Decode(&f); err != nil {
@@ -47,7 +48,7 @@ func Read(src io.Reader) (*Report, error) {
 		return nil, fmt.Errorf("format %d: this gorxe reads format %d, which 'gorxe conform HOST --json' writes",
 			f.Format, Format)
 	}
-	r := &Report{Format: f.Format, Header: f.Header, Cases: make([]Case, len(f.Cases))}
+	r := &Report{Format: f.Format, Header: f.Header, Cases: make([]Case, len(f.Cases)), Traffic: f.Traffic}
 	seen, packets := map[string]bool{}, 0
 	for i := range f.Cases {
 		c := &f.Cases[i]
@@ -136,16 +137,14 @@ func (r *Report) clean() {
 	for _, a := range []*netip.Addr{&r.Address, &r.Local} {
 		*a = a.WithZone(clean(a.Zone(), maxZone))
 	}
+	cleanValues(r.Traffic)
 	for i := range r.Cases {
 		c := &r.Cases[i]
 		for _, s := range []*string{&c.ID, &c.Rule, &c.Source, &c.Program, &c.Detail} {
 			*s = clean(*s, maxDetail)
 		}
 		c.Output = cleanLines(c.Output, maxOutput)
-		for k := range c.Values {
-			v := &c.Values[k]
-			v.Name, v.Unit = clean(v.Name, maxDetail), clean(v.Unit, maxDetail)
-		}
+		cleanValues(c.Values)
 		for k := range c.Packets {
 			p := &c.Packets[k]
 			for _, s := range []*string{&p.Src, &p.Dst, &p.Opcode, &p.Meaning} {
@@ -157,5 +156,12 @@ func (r *Report) clean() {
 				}
 			}
 		}
+	}
+}
+
+func cleanValues(all []Value) {
+	for i := range all {
+		v := &all[i]
+		v.Name, v.Unit = clean(v.Name, maxDetail), clean(v.Unit, maxDetail)
 	}
 }

@@ -44,11 +44,7 @@ func WriteMarkdown(w io.Writer, reports ...*Report) error {
 		}
 		fmt.Fprintf(b, "\n## Measurements: %s\n\n", Escape(r.Device))
 		head := append([]string{"case"}, valueHeadings...)
-		cells(b, head...)
-		fmt.Fprintln(b, strings.Repeat("|---", 3)+strings.Repeat("|--:", len(head)-3)+"|")
-		for _, row := range rows {
-			cells(b, row...)
-		}
+		b.WriteString(MarkdownTable(append([][]string{head}, rows...), 3))
 	}
 	return b.Flush()
 }

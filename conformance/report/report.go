@@ -3,6 +3,7 @@ package report
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gorxe/gorxe/conformance"
@@ -16,6 +17,10 @@ type Report struct {
 	Format int `json:"format"`
 	Header
 	Cases []Case `json:"cases"`
+	// Traffic are measurements of the packets of all cases.
+	Traffic []Value `json:"traffic,omitempty"`
+
+	samples []conformance.Value // of Traffic
 }
 
 // Header describes a run.
@@ -95,6 +100,30 @@ func (r *Report) Add(x *conformance.Result, o Options) {
 		return 1
 	})
 	r.Cases = slices.Insert(r.Cases, at, c)
+	for _, v := range x.Traffic {
+		r.addTraffic(v)
+	}
+}
+
+// maxSamples limits the samples of a measurement of all cases.
+const maxSamples = 1 << 14
+
+// addTraffic adds the samples of v to the measurements of all cases, which are sorted by name,
+// regardless of case.
+func (r *Report) addTraffic(v conformance.Value) {
+	if len(v.Samples) == 0 {
+		return
+	}
+	i, found := slices.BinarySearchFunc(r.samples, v.Name, func(s conformance.Value, name string) int {
+		return strings.Compare(strings.ToLower(s.Name), strings.ToLower(name))
+	})
+	if !found {
+		r.samples = slices.Insert(r.samples, i, conformance.Value{Name: v.Name, Unit: v.Unit})
+		r.Traffic = slices.Insert(r.Traffic, i, Value{})
+	}
+	s := &r.samples[i]
+	s.Samples = append(s.Samples, v.Samples[:min(len(v.Samples), maxSamples-len(s.Samples))]...)
+	r.Traffic[i] = newValue(*s)
 }
 
 func newCase(h Header, x *conformance.Result, o Options) Case {

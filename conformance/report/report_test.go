@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/gorxe/gorxe/conformance"
 	"github.com/gorxe/gorxe/conformance/report"
 	"github.com/gorxe/gorxe/internal/golden"
@@ -136,4 +137,40 @@ func hundred() (all []float64) {
 		all = append(all, float64(i))
 	}
 	return all
+}
+
+func TestMeasurementsCompareDevices(t *testing.T) {
+	a, b := sample("A"), other()
+	b.Traffic = nil
+	want := [][]string{
+		{"case", "measurement", "unit", "A", "device B"},
+		{"all", "gap to NAK", "µs", "20", ""},
+		{"all", "request to ACK", "µs", "10 / 30 (4)", ""},
+		{"rnr/1", "NAK latency", "µs", "12.2 / 2500 (4)", "12.2 / 2500 (4)"},
+	}
+	rows := report.Measurements(a, b)
+	if d := cmp.Diff(want, rows); d != "" {
+		t.Error(d)
+	}
+	text := page(t, a, b)
+	for _, s := range []string{report.MeasurementsMeaning, "<td>12.2 / 2500 (4)</td>"} {
+		if !strings.Contains(text, s) {
+			t.Errorf("the page does not contain %s", s)
+		}
+	}
+	if rows := report.Measurements(report.New(header("A"), nil, report.Options{})); rows != nil {
+		t.Errorf("without measurements: %v", rows)
+	}
+}
+
+// A device cannot make a report that does not end.
+func TestMeasurementsOfAllCasesAreLimited(t *testing.T) {
+	r := report.New(header("A"), nil, report.Options{})
+	for range 100 {
+		r.Add(&conformance.Result{Case: aCase("psn/1", conformance.Shall), Traffic: []conformance.Value{
+			{Name: "between CNPs", Samples: make([]float64, 1000)}, {Name: "nothing"}}}, report.Options{})
+	}
+	if len(r.Traffic) != 1 || r.Traffic[0].Count != 1<<14 {
+		t.Errorf("%+v", r.Traffic)
+	}
 }

@@ -95,12 +95,15 @@ func (t *Text) Values(r *Report) {
 	_ = w.Flush()
 }
 
-// valueRows returns the rows of all measurements, each after the ID of the case.
+// valueRows returns the rows of all measurements, each after the ID of the case or allCases.
 func (r *Report) valueRows() (rows [][]string) {
 	for i := range r.Cases {
 		for k := range r.Cases[i].Values {
 			rows = append(rows, append([]string{r.Cases[i].ID}, r.Cases[i].Values[k].cells()...))
 		}
+	}
+	for i := range r.Traffic {
+		rows = append(rows, append([]string{allCases}, r.Traffic[i].cells()...))
 	}
 	return rows
 }

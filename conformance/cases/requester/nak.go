@@ -149,7 +149,8 @@ var naks = []conformance.Case{
 				if r.PSN != all[0].PSN {
 					t.Fail("the repetition begins with %s, PSN %d is the oldest", conformance.Describe(r), all[0].PSN)
 				}
-				t.Sample("timeout", "ms", float64(r.At.Sub(first).Microseconds())/1000)
+				t.Sample(fmt.Sprintf("timeout, promised %v to %v", low.Round(time.Millisecond),
+					(4*low).Round(time.Millisecond)), "ms", float64(r.At.Sub(first).Microseconds())/1000)
 				switch {
 				case r.At.Sub(first) < low-low/8:
 					t.Fail("a request is repeated after %v, before %v have passed", r.At.Sub(first), low)

@@ -32,7 +32,7 @@ func TestARunPrintsCasesFailuresMeasurementsAndASummary(t *testing.T) {
 		"\npsn\n  psn/1         pass          Rule psn/1 holds.", "psn/2         fail", "psn/3         warn",
 		"→ too late", "observed", "→ it waits", "unsupported", "not run", "rule     Rule psn/2 holds.",
 		"# the provocation", "tester ──▶ device  QP 0x000011", "tester ◀── device",
-		"rnr/1  wait         µs    1      12   12   12   12   12",
+		"rnr/1  wait                          µs    1      12 ", "all    request to ACK                µs    3 ",
 		": 1 pass, 1 fail, 1 warn, 1 observed, 1 unsupported, 1 not run")
 	if strings.Contains(r.stdout, "\x1b") {
 		t.Error("colours without a terminal")
