@@ -11,8 +11,8 @@ import (
 	"github.com/gorxe/gorxe/internal/cli/app"
 )
 
-// absence detects a device that is absent, because none of the first cases got a packet, and one
-// that has died.
+// absence detects a device that is absent, because none of the first cases got a packet, one that
+// has died, and one whose cases are all inconclusive.
 type absence struct {
 	local  netip.Addr
 	device *device.Stock
@@ -23,18 +23,46 @@ type absence struct {
 	programs map[conformance.Program]bool // of these cases
 	works    map[conformance.Program]bool // programs whose queue pairs have sent a packet
 	last     string                       // case that got a packet last
+
+	inRow       int // inconclusive cases without another verdict in between
+	rowPrograms map[conformance.Program]bool
 }
 
 // A device is absent if it sent nothing in minCases cases with two programs, or in maxCases cases.
 // A user who starts no program is not asked a second time.
 //
 // A device has died if it sends nothing in diedCases cases whose programs have worked before; other
-// programs may just not work.
+// programs may just not work. Then, or if packets of others fill the queues, all cases of several
+// programs are inconclusive.
 const (
 	minCases  = 3
 	maxCases  = 6
 	diedCases = 4
+
+	maxInconclusive = 20 // in a row, of
+	minPrograms     = 3
 )
+
+// ends adds a result and reports whether the run ends with it.
+func (a *absence) ends(x *conformance.Result) bool { return a.absent(x) || a.pointless(x) }
+
+// pointless reports whether the cases are all inconclusive, although packets come.
+func (a *absence) pointless(x *conformance.Result) bool {
+	switch x.Verdict {
+	case conformance.NotRun, conformance.Unsupported:
+		return false
+	case conformance.Inconclusive:
+		a.inRow++
+		if a.rowPrograms == nil {
+			a.rowPrograms = map[conformance.Program]bool{}
+		}
+		a.rowPrograms[x.Case.Program] = true
+	default:
+		a.inRow = 0
+		clear(a.rowPrograms)
+	}
+	return a.inRow >= maxInconclusive && len(a.rowPrograms) >= minPrograms
+}
 
 // absent adds a result and reports whether the device is absent or has died.
 func (a *absence) absent(x *conformance.Result) bool {
@@ -76,13 +104,33 @@ func (a *absence) present(x *conformance.Result) {
 // remain.
 func (a *absence) explain(x *conformance.Result, rest bool) string {
 	text := "no packet came from the device in " + app.Plural(a.cases, "case")
-	if a.last != "" {
+	switch {
+	case a.cases == 0:
+		text = fmt.Sprintf("%d cases in a row were inconclusive", a.inRow)
+	case a.last != "":
 		text += fmt.Sprintf(" after %s", a.last)
 	}
 	if rest {
 		text += ": the rest was not run"
 	}
+	if n := came(x); n > flood {
+		text += fmt.Sprintf(". In the last one, %d packets came", n)
+	}
 	return fmt.Sprintf("%s. The last reason: %s; check %s", text, x.Detail, a.advice(x))
+}
+
+// flood is the number of packets in a case above which the user is told that they came.
+const flood = 1 << 12
+
+// came returns the number of packets that came in a case, also those that were not kept.
+func came(x *conformance.Result) int {
+	n := x.Dropped
+	for _, e := range x.Packets {
+		if !e.Sent {
+			n++
+		}
+	}
+	return n
 }
 
 // advice says what to check. A program that could not be started or reached needs another check

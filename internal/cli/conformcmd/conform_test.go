@@ -229,6 +229,29 @@ func TestAProgramThatDoesNotWorkDoesNotEndTheRun(t *testing.T) {
 	}
 }
 
+// A device that floods the tester with packets is not absent, but no case may be conclusive.
+func TestManyInconclusiveCasesInARowEndTheRun(t *testing.T) {
+	w := newWorld()
+	first := w.cases[0]
+	w.cases = []*conformance.Case{first}
+	for i := range 2 * maxInconclusive {
+		c := *first
+		c.ID = fmt.Sprintf("psn/%d", i+2)
+		c.Program = []conformance.Program{conformance.RPing, conformance.ReadServer, conformance.WriteServer}[i%3]
+		c.Run = func(t *conformance.T) {
+			t.ConnectTo(conformance.WriteServer).Control() // the link answers
+			t.Inconclusive("the device floods the tester")
+		}
+		w.cases = append(w.cases, &c)
+	}
+	r := w.run(t.Context(), line()...)
+	has(t, r.stdout, "21 cases in", ": 1 pass, 20 inconclusive")
+	has(t, r.stderr, "gorxe: 20 cases in a row were inconclusive: the rest was not run. The last reason: the device ")
+	if r.code != app.ExitFailure {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestAUserIsAskedOnceWhoStartsNothing(t *testing.T) {
 	w := newWorld()
 	w.dev.broken = true

@@ -109,7 +109,7 @@ func (p *params) test(ctx context.Context, e *env, link wire.Link, out *screen) 
 		}
 		done++
 		rest := done < len(order)
-		if gone := watch.absent(x); gone || !rest && watch.cases > 0 && watch.last == "" {
+		if end := watch.ends(x); end || !rest && watch.cases > 0 && watch.last == "" {
 			stopped = watch.explain(x, rest)
 			cancel()
 		}
