@@ -17,6 +17,9 @@ import (
 // long is set by 'make conformance-self'.
 var long = flag.Bool("long", false, "run in real time, as gorxe conform self does")
 
+// all runs every case against every mutant, in virtual time.
+var all = flag.Bool("all", false, "run every case against every mutant, as gorxe conform self --all does")
+
 // latency is that of the link in virtual time. Without one, cases that measure a rate would not
 // end, because no time would pass.
 const latency = 10 * time.Microsecond
@@ -29,10 +32,10 @@ func TestEveryCaseHasAMutant(t *testing.T) {
 
 func TestEveryMutantIsCaught(t *testing.T) {
 	if *long {
-		check(t, Options{Cases: cases.All(), Mutants: Mutants()})
+		check(t, Options{Cases: cases.All(), Mutants: Mutants(), All: *all})
 		return
 	}
-	o := Options{Cases: cases.All(), Mutants: Mutants(), latency: latency}
+	o := Options{Cases: cases.All(), Mutants: Mutants(), latency: latency, All: *all}
 	if race.Enabled { // ten times slower; the mutants use the same code of the endpoint
 		o.Partial = true
 		o.Mutants = slices.DeleteFunc(o.Mutants, func(m *Mutant) bool {
