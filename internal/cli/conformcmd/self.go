@@ -53,7 +53,7 @@ unrelated chapter, or if a case has no mutant.`,
 	}
 	f := c.Flags()
 	f.BoolVar(&o.All, "all", false, "run every case against every mutant")
-	f.IntVarP(&o.Jobs, "jobs", "j", 16, "number of endpoints at a time")
+	f.IntVar(&o.Jobs, "jobs", 16, "number of endpoints at a time")
 	f.DurationVar(&o.Timeout, "timeout", time.Second, "maximum time of an expected reply")
 	f.DurationVar(&o.Silence, "silence", 25*time.Millisecond, "time without a reply that counts as none")
 	return c
