@@ -15,8 +15,8 @@ import (
 
 func TestHelpTexts(t *testing.T) {
 	for _, line := range []string{
-		"", "cm", "conform", "conform report", "conform self", "demo", "devinfo", "doctor", "version", "pingpong", "pingpong rc",
-		"pingpong uc", "pingpong ud", "pingpong srq",
+		"", "cm", "conform", "conform report", "conform self", "demo", "devinfo", "doctor", "version",
+		"pingpong", "pingpong rc", "pingpong uc", "pingpong ud", "pingpong srq",
 		"rping", "perf", "perf write_bw", "perf read_bw", "perf send_bw",
 		"perf write_lat", "perf read_lat", "perf send_lat", "perf atomic_bw", "perf atomic_lat", "region", "region ls",
 		"region read", "region write", "region watch",
