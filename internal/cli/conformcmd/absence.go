@@ -24,44 +24,55 @@ type absence struct {
 	works    map[conformance.Program]bool // programs whose queue pairs have sent a packet
 	last     string                       // case that got a packet last
 
-	inRow       int // inconclusive cases without another verdict in between
-	rowPrograms map[conformance.Program]bool
+	inconclusive inconclusive
 }
 
 // A device is absent if it sent nothing in minCases cases with two programs, or in maxCases cases.
 // A user who starts no program is not asked a second time.
 //
 // A device has died if it sends nothing in diedCases cases whose programs have worked before; other
-// programs may just not work. Then, or if packets of others fill the queues, all cases of several
-// programs are inconclusive.
+// programs may just not work.
+//
+// Further cases are in vain after maxInconclusive inconclusive cases of minPrograms programs, for
+// example because unexpected packets fill the queues.
 const (
 	minCases  = 3
 	maxCases  = 6
 	diedCases = 4
 
-	maxInconclusive = 20 // in a row, of
+	maxInconclusive = 20
 	minPrograms     = 3
 )
 
 // ends adds a result and reports whether the run ends with it.
-func (a *absence) ends(x *conformance.Result) bool { return a.absent(x) || a.pointless(x) }
+func (a *absence) ends(x *conformance.Result) bool {
+	a.inconclusive.add(x)
+	return a.absent(x) || a.inconclusive.many()
+}
 
-// pointless reports whether the cases are all inconclusive, although packets come.
-func (a *absence) pointless(x *conformance.Result) bool {
+// inconclusive are inconclusive cases in a row: no case in between had a verdict about the device.
+type inconclusive struct {
+	cases    int
+	programs map[conformance.Program]bool
+}
+
+// many reports whether further cases are in vain.
+func (n *inconclusive) many() bool {
+	return n.cases >= maxInconclusive && len(n.programs) >= minPrograms
+}
+
+func (n *inconclusive) add(x *conformance.Result) {
 	switch x.Verdict {
 	case conformance.NotRun, conformance.Unsupported:
-		return false
 	case conformance.Inconclusive:
-		a.inRow++
-		if a.rowPrograms == nil {
-			a.rowPrograms = map[conformance.Program]bool{}
+		if n.programs == nil {
+			n.programs = map[conformance.Program]bool{}
 		}
-		a.rowPrograms[x.Case.Program] = true
+		n.cases++
+		n.programs[x.Case.Program] = true
 	default:
-		a.inRow = 0
-		clear(a.rowPrograms)
+		*n = inconclusive{}
 	}
-	return a.inRow >= maxInconclusive && len(a.rowPrograms) >= minPrograms
 }
 
 // absent adds a result and reports whether the device is absent or has died.
@@ -105,8 +116,8 @@ func (a *absence) present(x *conformance.Result) {
 func (a *absence) explain(x *conformance.Result, rest bool) string {
 	text := "no packet came from the device in " + app.Plural(a.cases, "case")
 	switch {
-	case a.cases == 0:
-		text = fmt.Sprintf("%d cases in a row were inconclusive", a.inRow)
+	case a.inconclusive.many():
+		text = fmt.Sprintf("%d cases in a row were inconclusive", a.inconclusive.cases)
 	case a.last != "":
 		text += fmt.Sprintf(" after %s", a.last)
 	}
