@@ -79,8 +79,9 @@ interop-soak: ## clients of rxe come to gorxe daemon for DURATION while 1 % of t
 conformance: ## gorxe conform against Linux rxe 6.1 and 6.12 in QEMU and gorxe with links of each kind (raw and xdp as root); writes docs/conformance.md, the same as HTML and captures of deviations
 	go run ./conformance/rxelab/cmd/rxelab -conform all -conform-doc docs/conformance.md -baselines conformance/baselines
 
-conformance-self: ## the conformance tester against endpoints that break one rule each
+conformance-self: ## the conformance tester against endpoints that break one rule each: their cases in real time, all cases in virtual time
 	go test -count=1 -v ./conformance/self -run TestEveryMutantIsCaught -long
+	go test -count=1 -v ./conformance/self -run TestEveryMutantIsCaught -all
 
 pairs: ## the same matrix with gorxe at both ends, on loopback and, as root, over veth with links of each kind
 	go run ./conformance/rxelab/cmd/pairs -level $(LEVEL) -doc docs/gorxe-to-gorxe.md
