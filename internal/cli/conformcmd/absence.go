@@ -125,7 +125,8 @@ func (a *absence) explain(x *conformance.Result, rest bool) string {
 		text += ": the rest was not run"
 	}
 	if n := came(x); n > flood {
-		text += fmt.Sprintf(". In the last one, %d packets came", n)
+		return fmt.Sprintf("%s. %d packets came in the last one: check what sends them. The last reason: %s", text, n,
+			x.Detail)
 	}
 	return fmt.Sprintf("%s. The last reason: %s; check %s", text, x.Detail, a.advice(x))
 }
