@@ -48,8 +48,9 @@ func (p *Page) Write(w io.Writer, captures string) error {
 	p.summary(b)
 	p.deviations(b, captures)
 	if rows := report.Measurements(p.Reports...); len(rows) > 0 {
-		fmt.Fprintf(b, "\n## Measurements\n\n%s The virtual machines of rxe are emulated: their times are those of\n"+
-			"QEMU.\n\n%s", report.MeasurementsMeaning, report.MarkdownTable(rows, 3))
+		fmt.Fprintf(b, "\n## Measurements\n\n%s\nThe virtual machines of rxe are emulated: their "+
+			"times are those of QEMU.\n\n%s",
+			report.MeasurementsMeaning, report.MarkdownTable(rows, 3))
 	}
 	p.matrix(b)
 	return b.Flush()
