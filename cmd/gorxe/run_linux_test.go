@@ -44,7 +44,7 @@ func TestAProgramFindsTheDeviceAndEndsWithItsOwnStatus(t *testing.T) {
 			" -- sh -c 'kill -9 $$'":                   128 + int(syscall.SIGKILL),
 			" -- true":                                 0,
 			" -- sh -c '(sleep 0.1; exit 3) & exit 4'": 4,
-			" -- /nowhere/program":                     1,
+			" -- /nowhere/program":                     127,
 			"":                                         2,
 		} {
 			if out, err := p.run(run + program); exitCode(err) != want {

@@ -270,7 +270,7 @@ func TestAProgramThatDoesNotExistIsUnsupported(t *testing.T) {
 func TestCheckTellsAStartCommandThatDoesNotExist(t *testing.T) {
 	for start, ok := range map[string]bool{
 		"": true, "env": true, "false": true, "exit 1;": true, "env sh -c 'exit 3' {}": true,
-		"/nonexistent/ssh": false, "env no-such-command": false,
+		"/nonexistent/ssh": false, "sh -c 'exit 127' {}": false,
 	} {
 		if err := (&device.Stock{Start: start}).Check(); (err == nil) != ok {
 			t.Errorf("%q: %v", start, err)

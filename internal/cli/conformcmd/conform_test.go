@@ -52,11 +52,11 @@ func TestExitCodes(t *testing.T) {
 
 // A misspelled command must not look like a device that supports nothing, which CI may skip.
 func TestAStartCommandThatDoesNotExistIsAnError(t *testing.T) {
-	r := newWorld().run(t.Context(), line("uc/1", "--dut-start", "no-such-command -x")...)
+	r := newWorld().run(t.Context(), line("uc/1", "--dut-start", "/nonexistent/ssh -x")...)
 	if r.code != app.ExitFailure {
 		t.Errorf("%+v", r)
 	}
-	has(t, r.stderr, "--dut-start: 'no-such-command -x true' ended with status 127: command not found", "printed")
+	has(t, r.stderr, "--dut-start: '/nonexistent/ssh -x true' ended with status 127: command not found", "printed")
 }
 
 func TestARunWritesTheFiles(t *testing.T) {
