@@ -57,7 +57,8 @@ func js[T any](t *testing.T, ctx context.Context, expression string) T {
 }
 
 // visible returns the cases of the matrix that are shown.
-const visible = `[...document.querySelectorAll('.matrix tr.case')].filter(r => r.getClientRects().length).map(r => r.querySelector('a').textContent).join(' ')`
+const visible = `[...document.querySelectorAll('.matrix tr.case')].filter(r => r.getClientRects().length)
+	.map(r => r.querySelector('a').textContent).join(' ')`
 
 func TestThePageInABrowser(t *testing.T) {
 	a := sample("device A")
@@ -86,7 +87,10 @@ func TestThePageInABrowser(t *testing.T) {
 
 	// The cells are links, and the first one of psn/3 leads to its packets.
 	must(t, chromedp.Do(ctx, chromedp.Click(chromedp.CSS(`a[href="#psn-3_1"]`), chromedp.NodeVisible)))
-	if !js[bool](t, ctx, `(() => { const r = document.querySelector(':target .ladder').getBoundingClientRect(); return r.top >= 0 && r.top < innerHeight; })()`) {
+	if !js[bool](t, ctx, `(() => {
+		const r = document.querySelector(':target .ladder').getBoundingClientRect();
+		return r.top >= 0 && r.top < innerHeight;
+	})()`) {
 		t.Error("a click at the cell does not show the packets")
 	}
 

@@ -26,15 +26,15 @@ func WriteMarkdown(w io.Writer, reports ...*Report) error {
 		for _, r := range reports {
 			head = append(head, r.Device)
 		}
-		cells(b, head...)
-		fmt.Fprintln(b, strings.Repeat("|---", len(head))+"|")
+		rows := [][]string{head}
 		for _, x := range g.Rows {
 			line := []string{x.ID, x.Level.String(), x.Rule}
 			for _, c := range x.Cases {
 				line = append(line, verdictOf(c))
 			}
-			cells(b, line...)
+			rows = append(rows, line)
 		}
+		b.WriteString(MarkdownTable(rows, len(head)))
 	}
 	details(b, groups, reports)
 	for _, r := range reports {
