@@ -77,7 +77,7 @@ interop-soak: ## clients of rxe come to gorxe daemon for DURATION while 1 % of t
 	go run ./conformance/rxelab/cmd/rxelab -soak $(DURATION) -round $(ROUND) -kernel trixie
 
 conformance: ## gorxe conform against Linux rxe 6.1 and 6.12 in QEMU and gorxe with links of each kind (raw and xdp as root); writes docs/conformance.md, the same as HTML and captures of deviations
-	go run ./conformance/rxelab/cmd/rxelab -conform all -conform-doc docs/conformance.md -baselines conformance/baselines
+	go run ./conformance/rxelab/cmd/rxelab -conform all -conform-doc docs/conformance.md -conform-captures conformance/rxelab/conform/testdata -baselines conformance/baselines
 
 conformance-self: ## the conformance tester against endpoints that break one rule each: their cases in real time, all cases in virtual time
 	go test -count=1 -v ./conformance/self -run TestEveryMutantIsCaught -long

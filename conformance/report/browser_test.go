@@ -4,44 +4,26 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/browser"
+	cdp "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-	"github.com/gorxe/gorxe/internal/race"
+	"github.com/gorxe/gorxe/internal/browser"
 )
 
-// open opens a page in a headless Chromium, which saves downloads into the folder.
+// open opens a page in a browser, which saves downloads into the folder.
 func open(t *testing.T, page, folder string) context.Context {
 	t.Helper()
-	if race.Enabled {
-		t.Skip("what runs in the browser is not Go: the tests without the race detector look at it")
-	}
-	names := []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"}
-	at := slices.IndexFunc(names, func(n string) bool { _, err := exec.LookPath(n); return err == nil })
-	if at < 0 {
-		t.Skipf("no browser: none of %s is installed (Debian: apt-get install chromium)", strings.Join(names, ", "))
-	}
 	file := filepath.Join(t.TempDir(), "page.html")
 	must(t, os.WriteFile(file, []byte(page), 0o600))
-	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
-	t.Cleanup(stop)
-	// A sandbox needs privileges that containers and processes of root lack; the browser opens
-	// only this file.
-	ctx, stop = chromedp.NewExecAllocator(ctx, append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
-		chromedp.ExecPath(names[at]), chromedp.NoSandbox, chromedp.DisableGPU)...)
-	t.Cleanup(stop)
-	ctx, stop = chromedp.NewContext(ctx)
+	ctx, stop := context.WithTimeout(browser.Start(t), 2*time.Minute)
 	t.Cleanup(stop)
 	must(t, chromedp.Do(ctx, chromedp.EmulateViewport(1400, 900), chromedp.Navigate("file://"+file)))
-	_, err := chromedp.Call(ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
-		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: folder})
+	_, err := chromedp.Call(ctx, cdp.SetDownloadBehavior, cdp.SetDownloadBehaviorParams{
+		Behavior: cdp.SetDownloadBehaviorBehaviorAllow, DownloadPath: folder})
 	must(t, err)
 	return ctx
 }

@@ -131,6 +131,7 @@ var floors = []place{
 	{dir: "tools/mutants", only: []string{}},
 	{dir: "tools/tracebench", only: []string{}},
 	{dir: "tools/tracegen", only: []string{"bth"}},
+	{dir: "internal/browser", only: []string{"internal/race"}},
 	{dir: "internal/golden", only: []string{}},
 	{dir: "internal/race", only: []string{}},
 	{dir: "internal/rxetraffic", only: []string{}},

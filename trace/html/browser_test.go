@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,42 +18,9 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/gorxe/gorxe/internal/race"
 	"github.com/gorxe/gorxe/trace"
 	tracehtml "github.com/gorxe/gorxe/trace/html"
 )
-
-// browser starts a headless Chromium for a test and its subtests.
-func browser(t *testing.T) context.Context {
-	t.Helper()
-	if race.Enabled {
-		t.Skip("what runs in the browser is not Go: the tests without the race detector look at it")
-	}
-	var path string
-	names := []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"}
-	for _, n := range names {
-		if p, err := exec.LookPath(n); err == nil {
-			path = p
-			break
-		}
-	}
-	if path == "" {
-		t.Skipf("no browser: none of %s is installed (Debian: apt-get install chromium)", strings.Join(names, ", "))
-	}
-	// A sandbox needs privileges that containers and processes of root lack; the browser opens
-	// only files from this test.
-	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.DisableGPU)
-	// The test's own context ends before its cleanups, which query the pages for errors.
-	ctx, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), opts...)
-	t.Cleanup(stop)
-	ctx, end := chromedp.NewContext(ctx)
-	t.Cleanup(end)
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("starting %s: %v", path, err)
-	}
-	return ctx
-}
 
 // tab is a page in its own tab. Unless loud is set, the test fails if the page accesses the
 // network or logs to the console.

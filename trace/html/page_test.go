@@ -15,12 +15,13 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/browser"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/internal/scene"
 )
 
 func TestThePageInABrowser(t *testing.T) {
-	b := browser(t)
+	b := browser.Start(t)
 	for name, test := range map[string]func(*testing.T, context.Context){
 		"it shows the ladder, the plot and the first packet": testItRenders,
 		"a packet that is clicked is explained":              testSelection,

@@ -8,6 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/gorxe/gorxe/internal/browser"
 	tracehtml "github.com/gorxe/gorxe/trace/html"
 	"github.com/gorxe/gorxe/trace/internal/scene"
 )
@@ -19,7 +20,7 @@ func TestScreenshots(t *testing.T) {
 	if folder == "" {
 		t.Skip("GORXE_SCREENSHOTS names no folder for pictures")
 	}
-	b := browser(t)
+	b := browser.Start(t)
 	page := render(t, tracehtml.Options{Title: "loss.pcap"}, scene.Lossy().Packets)
 	if name := os.Getenv("GORXE_PAGE"); name != "" {
 		text, err := os.ReadFile(name)
@@ -76,7 +77,7 @@ func TestScreenshotsOfManyConnections(t *testing.T) {
 	if folder == "" {
 		t.Skip("GORXE_SCREENSHOTS names no folder for pictures")
 	}
-	b := browser(t)
+	b := browser.Start(t)
 	page := render(t, tracehtml.Options{Title: "many.pcap"}, scene.Many(25_000, 1000).Packets)
 	for name, c := range map[string]struct {
 		screen screen

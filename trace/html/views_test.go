@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/browser"
 	"github.com/gorxe/gorxe/internal/rxetraffic"
 	"github.com/gorxe/gorxe/trace"
 	tracehtml "github.com/gorxe/gorxe/trace/html"
@@ -22,7 +23,7 @@ import (
 )
 
 func TestTheViewsInABrowser(t *testing.T) {
-	b := browser(t)
+	b := browser.Start(t)
 	for name, test := range map[string]func(*testing.T, context.Context){
 		"missing packets are arrows that end midway":             testMissing,
 		"a reordered packet is not missing":                      testReordered,

@@ -1,6 +1,8 @@
 package conform
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +10,7 @@ import (
 	"github.com/gorxe/gorxe/conformance"
 	"github.com/gorxe/gorxe/conformance/cases"
 	"github.com/gorxe/gorxe/conformance/report"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 func exists(id string) bool {
@@ -72,9 +75,64 @@ func TestPage(t *testing.T) {
 	if missing := p.Unexplained(); len(missing) != 1 {
 		t.Errorf("%v, want the failure without an explanation", missing)
 	}
-	dir := t.TempDir()
-	if err := p.WriteCaptures(dir); err != nil {
-		t.Error(err)
+}
+
+func TestCapturesTakeThePlaceOfOlderOnes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "testdata")
+	for _, reports := range [][]*report.Report{two()[1:], two()[:1], two()} {
+		if err := (&Page{Reports: reports}).WriteCaptures(dir); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*"))
+		want := []string{filepath.Join(dir, "rxe-6.1-psn-3.pcapng")}
+		if reports[0].Device != "rxe 6.1" {
+			want = nil
+		}
+		if err != nil || !slices.Equal(files, want) {
+			t.Errorf("%s: %v, %v, want %v", reports[0].Device, files, err, want)
+		}
+	}
+}
+
+// The page links to each capture in testdata, and each has frames and comments.
+func TestThePublishedCapturesAreThoseOfThePage(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/conformance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("testdata/*")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	if n := strings.Count(string(page), "/conform/testdata/"); n != len(files) {
+		t.Errorf("the page has %d links to testdata, which has %d files", n, len(files))
+	}
+	for _, name := range files {
+		if !strings.Contains(string(page), "(../conformance/rxelab/conform/"+filepath.ToSlash(name)+")") {
+			t.Errorf("the page has no link to %s", name)
+		}
+		file, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		r, err := capture.Open(file)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		frames, comments := 0, 0
+		for f, err := range r.Frames() {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				break
+			}
+			frames++
+			comments += len(f.Comments)
+		}
+		if frames == 0 || comments == 0 {
+			t.Errorf("%s has %d frames and %d comments", name, frames, comments)
+		}
 	}
 }
 

@@ -31,7 +31,8 @@ type Page struct {
 	Deviations []Deviation
 }
 
-// Write writes the page as Markdown. captures is the folder of the captures, relative to the page.
+// Write writes the page as Markdown. captures is the folder of the captures, relative to the page;
+// if it is empty, the page has no links to them.
 func (p *Page) Write(w io.Writer, captures string) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprint(b, "# Conformance of Linux rxe and gorxe\n\n"+
@@ -116,7 +117,7 @@ func say(all []*saying, device string, c *report.Case, captures string) []*sayin
 	}
 	x := all[i]
 	x.devices = append(x.devices, device)
-	if len(c.Pcapng) > 0 && published(c.Verdict) {
+	if captures != "" && len(c.Pcapng) > 0 && published(c.Verdict) {
 		name := c.CaptureName(device)
 		x.links += fmt.Sprintf(" [%s](%s/%s)", name, captures, name)
 	}
@@ -206,8 +207,20 @@ func deviates(v conformance.Verdict) bool {
 // published reports whether a case with the verdict has a capture in the repository.
 func published(v conformance.Verdict) bool { return v == conformance.Fail || v == conformance.Warn }
 
-// WriteCaptures writes the captures of violations into a folder.
+// WriteCaptures writes the captures of violations into a folder and deletes those that it has.
 func (p *Page) WriteCaptures(dir string) error {
+	old, err := filepath.Glob(filepath.Join(dir, "*.pcapng"))
+	if err != nil {
+		return err
+	}
+	for _, name := range old {
+		if err := os.Remove(name); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
 	for _, r := range p.Reports {
 		for i := range r.Cases {
 			c := &r.Cases[i]

@@ -22,7 +22,9 @@ func conformFlags(fs *flag.FlagSet, f *flags) {
 		"instead of the matrix: gorxe conform against `columns`, separated by commas, or all")
 	fs.StringVar(&f.cases, "cases", "", "of -conform: `cases` and chapters, separated by commas (default: all)")
 	fs.StringVar(&f.conformDoc, "conform-doc", "",
-		"of -conform: write the matrix of all columns to `file` as Markdown, as HTML and with captures beside it")
+		"of -conform: write the matrix of all columns to `file` as Markdown, and the same as HTML beside it")
+	fs.StringVar(&f.conformCaptures, "conform-captures", "",
+		"of -conform-doc: `folder` for the captures of violations, instead of those that it has")
 	fs.StringVar(&f.conformRender, "conform-render", "",
 		"with -conform-doc: run nothing; read the JSON `files` of a run, separated by commas")
 	fs.StringVar(&f.baselines, "baselines", "",
@@ -151,13 +153,20 @@ func (f *flags) renderConform(out io.Writer) error {
 
 // writeConform writes the page, the same as HTML, and the captures of violations.
 func (f *flags) writeConform(p *conform.Page, out io.Writer) error {
-	base := strings.TrimSuffix(f.conformDoc, filepath.Ext(f.conformDoc))
-	if err := os.RemoveAll(base); err != nil {
-		return err
+	links := ""
+	if f.conformCaptures != "" {
+		if err := p.WriteCaptures(f.conformCaptures); err != nil {
+			return err
+		}
+		var err error
+		if links, err = filepath.Rel(filepath.Dir(f.conformDoc), f.conformCaptures); err != nil {
+			return fmt.Errorf("-conform-captures: %w", err)
+		}
 	}
-	err := errors.Join(os.MkdirAll(base, 0o755), p.WriteCaptures(base),
-		create(f.conformDoc, func(w io.Writer) error { return p.Write(w, filepath.Base(base)) }),
-		create(base+".html", func(w io.Writer) error { return creport.WriteHTML(w, p.Reports...) }))
+	html := strings.TrimSuffix(f.conformDoc, filepath.Ext(f.conformDoc)) + ".html"
+	err := errors.Join(
+		create(f.conformDoc, func(w io.Writer) error { return p.Write(w, filepath.ToSlash(links)) }),
+		create(html, func(w io.Writer) error { return creport.WriteHTML(w, p.Reports...) }))
 	if err != nil {
 		return err
 	}

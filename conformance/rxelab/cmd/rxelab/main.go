@@ -61,6 +61,7 @@ type flags struct {
 	rdmaCoreTests        string
 	conform, cases       string
 	conformDoc           string
+	conformCaptures      string
 	conformRender        string
 	baselines            string
 	writeBaselines       bool
