@@ -52,9 +52,12 @@ func TestExitCodes(t *testing.T) {
 
 // A misspelled command must not look like a device that supports nothing, which CI may skip.
 func TestAStartCommandThatDoesNotExistIsAnError(t *testing.T) {
-	r := newWorld().run(t.Context(), line("uc/1", "--dut-start", "/nonexistent/ssh -x")...)
+	r := newWorld().run(t.Context(), line("uc", "cm", "--dut-start", "/nonexistent/ssh -x")...)
 	if r.code != app.ExitFailure {
 		t.Errorf("%+v", r)
+	}
+	if strings.Contains(r.stdout, "cm/1") {
+		t.Errorf("cases follow:\n%s", r.stdout)
 	}
 	has(t, r.stderr, "--dut-start: '/nonexistent/ssh -x true' ended with status 127: command not found", "printed")
 }

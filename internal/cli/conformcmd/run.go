@@ -99,7 +99,7 @@ func (p *params) test(ctx context.Context, e *env, link wire.Link, out *screen) 
 		defer c.Close()
 	}
 	o := report.Options{KeepAll: p.keepAll}
-	r, done := report.New(h, nil, o), 0
+	r, done, checked := report.New(h, nil, o), 0, false
 	runner.Done = func(x *conformance.Result) {
 		defer func() { x.Packets = nil }() // those of all cases may not fit into the memory
 		out.text.Result(x)
@@ -109,6 +109,15 @@ func (p *params) test(ctx context.Context, e *env, link wire.Link, out *screen) 
 		}
 		done++
 		rest := done < len(order)
+		if x.Verdict == conformance.Unsupported && r.Judged() == 0 && !checked {
+			// The device lacks a program, or this host the one that starts programs there.
+			checked = true
+			if err := p.device.Check(); err != nil {
+				stopped = err.Error()
+				cancel()
+				return
+			}
+		}
 		if end := watch.ends(x); end || !rest && watch.cases > 0 && watch.last == "" {
 			stopped = watch.explain(x, rest)
 			cancel()
