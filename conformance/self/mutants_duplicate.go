@@ -9,7 +9,8 @@ func duplicateOf(ops ...bth.Operation) func(f *frame) bool {
 	return func(f *frame) bool { return f.flow != nil && f.ahead < 0 && f.is(ops...) }
 }
 
-// duplicateMutants break rules of duplicate requests.
+// duplicateMutants break rules of duplicate requests. rnr/11 repeats SENDs of a burst, of which the
+// endpoint may have received some.
 var duplicateMutants = []Mutant{
 	{
 		Name: "repeats-write", Breaks: "A duplicate WRITE is executed again.",
@@ -20,7 +21,7 @@ var duplicateMutants = []Mutant{
 	{
 		Name: "repeats-send", Breaks: "A duplicate SEND is executed again.",
 		Cases:   []string{"responder/36", "responder/37"},
-		Related: []string{"psn"},
+		Related: []string{"psn", "rnr"},
 		hooks:   duplicate(bth.OpSend),
 	},
 	{
@@ -61,7 +62,7 @@ var duplicateMutants = []Mutant{
 	{
 		Name: "acks-duplicate-alone", Breaks: "A duplicate gets an acknowledgement of its own PSN, not of the newest.",
 		Cases:   []string{"responder/35"},
-		Related: []string{"psn"},
+		Related: []string{"psn", "rnr"},
 		hooks: in(func(w *world, f *frame) {
 			if duplicateOf(bth.OpSend, bth.OpWrite)(f) {
 				w.toTester(w.ackFor(f, f.PSN, bth.AckUnlimited, f.flow.msn))
@@ -131,7 +132,7 @@ var duplicateMutants = []Mutant{
 	{
 		Name: "duplicate-msn", Breaks: "A duplicate increments the MSN.",
 		Cases:   []string{"responder/35"},
-		Related: []string{"psn"},
+		Related: []string{"psn", "rnr"},
 		hooks: func(*world) hooks {
 			extra := map[*flow]uint32{}
 			return hooks{

@@ -9,7 +9,8 @@ import (
 // seqNAK reports whether f is a NAK for a gap.
 func (f *frame) seqNAK() bool { return f.nak() && f.AETH.Syndrome == bth.NakPSNSequence }
 
-// psnMutants break rules of packet sequence numbers and acknowledgements.
+// psnMutants break rules of packet sequence numbers and acknowledgements. In a burst of rnr/11,
+// SENDs behind a refused one may be ahead of the expected PSN.
 var psnMutants = []Mutant{
 	{
 		Name: "silent-gap", Breaks: "A request beyond a gap gets no NAK.",
@@ -32,13 +33,13 @@ var psnMutants = []Mutant{
 	{
 		Name: "executes-ahead", Breaks: "A request beyond a gap is executed at once.",
 		Cases:   []string{"psn/1", "psn/8"},
-		Related: []string{"responder"},
+		Related: []string{"responder", "rnr"},
 		hooks:   executeIf(func(f *frame) bool { return f.ahead > 0 }),
 	},
 	{
 		Name: "acks-ahead", Breaks: "A request beyond a gap is acknowledged and not executed.",
 		Cases:   []string{"psn/1", "psn/7", "psn/8"},
-		Related: []string{"responder"},
+		Related: []string{"responder", "rnr"},
 		hooks: in(func(w *world, f *frame) {
 			if f.flow != nil && f.ahead > 0 && f.AckReq {
 				w.toTester(w.ackFor(f, f.PSN, bth.AckUnlimited, f.flow.msn+1))
